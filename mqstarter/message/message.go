@@ -1,0 +1,27 @@
+package message
+
+import (
+	"github.com/canal-relay/canal-relay/relay/position"
+)
+
+// Header is a header of a Kafka record.
+type Header struct {
+	Key   string
+	Value []byte
+}
+
+// Message is one Kafka record.
+type Message struct {
+	Topic     string
+	Partition int32
+	Key       []byte // nil for none
+	Value     []byte
+	Headers   []Header
+}
+
+// Parcel is what was built from one batch, sent and acknowledged as a whole.
+type Parcel struct {
+	Messages []Message
+	Resume   position.Position // as in event.Batch
+	Rows     uint64            // as in event.Batch
+}

@@ -1,0 +1,3 @@
+// Package binlog is where events come from: the dump stream of a server
+// (Reader) or binlog files (Files). Both feed the same Handler.
+package binlog

@@ -1,0 +1,52 @@
+package position
+
+import (
+	"errors"
+	"time"
+)
+
+// ErrNone says that no position is stored yet.
+var ErrNone = errors.New("no position stored")
+
+// ErrFenced says that another node has moved the stored position since it was
+// loaded: whoever gets it no longer owns the destination.
+var ErrFenced = errors.New("the stored position was moved by another node")
+
+// Position is a point in a binlog between two transactions, by file and offset
+// and, where the source has GTIDs, by the set executed so far.
+type Position struct {
+	File       string    // binlog file name; empty when only the GTID set is known
+	Offset     uint64    // bytes from the start of File
+	GTIDs      string    // executed set in the server's own text form; empty without GTIDs
+	ServerID   uint32    // server_id of the event that ended the transaction
+	ServerUUID string    // server_uuid of the source (MySQL); empty on MariaDB and offline
+	Time       time.Time // time of the event that ended the transaction, to the second
+	Host       string    // source as configured, or as Canal wrote it; resolved only to compare
+	Port       uint16
+	Prepared   []XA // XA transactions prepared before this point and undecided
+}
+
+// XA is a prepared XA transaction: where its rows are, until they are decided.
+type XA struct {
+	XID        string
+	File       string
+	Start, End uint64 // bytes in File
+	ServerUUID string
+}
+
+// Saved is a position as the cursor kept it.
+type Saved struct {
+	Position
+	Routing string // hash of the routing that was in force when it was written; empty if unknown
+	Foreign bool   // someone else (Canal, an operator) wrote the cursor since
+}
+
+// Resume is where a stream continues: after Position, and after the first Sent
+// rows of the transaction that follows it, which readers already have.
+type Resume struct {
+	Position
+	Sent uint64
+}
+
+// IsZero reports whether p names no point at all.
+func (p Position) IsZero() bool { return p.File == "" && p.GTIDs == "" }
