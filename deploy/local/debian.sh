@@ -67,7 +67,7 @@ debian_fill() {
 }
 
 debian_refused() {
-  say "cannot download $1 from $(sed -E 's#//[^/@]*@#//#' <<<"$2") ($3): $(reason "$4")-" \
+  say "cannot download $1 from $(sed -E 's#//[^/@]*@#//#' <<<"$2") ($3): $(reason "$4") --" \
     "check the network, or name a mirror in CANAL_RELAY_DEBIAN_MIRROR"
 }
 

@@ -42,6 +42,6 @@ fetch() {
 
 # reason LOG: the first error in a downloader's output, on one line, without passwords in addresses.
 reason() {
-  grep -aE '^(Err:|E:|\[ERROR\])|^ +[0-9]{3} ' "$1" | grep -av 'Re-run Maven' | head -n 2 |
-    sed -E 's#//[^/@ ]*@#//#g; s/^\[ERROR\] //' | tr -s '\n ' '  ' | cut -c 1-400
+  sed 's/\x1b\[[0-9;]*m//g' "$1" | grep -aE '^(E:|\[ERROR\]) ' | head -n 1 |
+    sed -E 's#//[^/@ ]*@#//#g; s/^(E:|\[ERROR\]) //' | cut -c 1-500
 }

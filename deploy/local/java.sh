@@ -16,14 +16,15 @@ java_install() {
 java_fill() {
   local profile=$1 into=$2 log=$2.log
   say "downloading $profile with Maven"
-  if fetch "$log" mvn -B -q -U -f "$HERE/pom.xml" -P "$profile" \
+  if fetch "$log" mvn -B -q -U -Dstyle.color=never -f "$HERE/pom.xml" -P "$profile" \
     -Dmaven.wagon.http.connectionTimeout=15000 -Dmaven.wagon.http.readTimeout=60000 \
     -Daether.connector.connectTimeout=15000 -Daether.connector.requestTimeout=60000 \
-    dependency:copy-dependencies -DincludeScope=runtime -DoutputDirectory="$into"; then
+    org.apache.maven.plugins:maven-dependency-plugin:copy-dependencies \
+    -DincludeScope=runtime -DoutputDirectory="$into"; then
     rm -f "$log"
     return 0
   fi
-  say "cannot download $profile from Maven's repositories: $(reason "$log")-" \
+  say "cannot download $profile from Maven's repositories: $(reason "$log") --" \
     "check the network, or name a mirror in Maven's settings.xml"
   rm -f "$log"
   return 1

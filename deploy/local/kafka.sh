@@ -18,6 +18,7 @@ kafka_prepare() {
 }
 
 # Kafka sets aside log.index.size.max.bytes on disk for each partition; its default is ten times this.
+# A killed broker may come back only when its session has run out, hence the shorter session.
 kafka_config() {
   local dir=$1 port controller
   port=$(<"$dir/port")
@@ -43,6 +44,8 @@ transaction.state.log.num.partitions=5
 share.coordinator.state.topic.replication.factor=1
 share.coordinator.state.topic.min.isr=1
 group.initial.rebalance.delay.ms=0
+broker.session.timeout.ms=5000
+broker.heartbeat.interval.ms=1000
 log.index.size.max.bytes=1048576
 message.max.bytes=$KAFKA_MESSAGE_BYTES
 replica.fetch.max.bytes=$KAFKA_MESSAGE_BYTES

@@ -1,0 +1,205 @@
+package local
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sort"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// Conf is a configuration folder to write: Canal's two files.
+type Conf struct {
+	Server       map[string]string            // canal.properties
+	Destinations map[string]map[string]string // instance.properties by destination
+}
+
+// Write writes the folder, which is made if need be.
+func (c Conf) Write(dir string) error {
+	names := make([]string, 0, len(c.Destinations))
+	for name := range c.Destinations {
+		names = append(names, name)
+	}
+	sort.Strings(names)
+	server := map[string]string{"canal.serverMode": "kafka", "canal.destinations": strings.Join(names, ",")}
+	for k, v := range c.Server {
+		server[k] = v
+	}
+	if err := writeProperties(filepath.Join(dir, "canal.properties"), server); err != nil {
+		return err
+	}
+	for _, name := range names {
+		if err := writeProperties(filepath.Join(dir, name, "instance.properties"), c.Destinations[name]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func writeProperties(path string, values map[string]string) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	var text strings.Builder
+	keys := make([]string, 0, len(values))
+	for k := range values {
+		keys = append(keys, k)
+	}
+	sort.Strings(keys)
+	for _, k := range keys {
+		fmt.Fprintf(&text, "%s = %s\n", k, strings.ReplaceAll(values[k], `\`, `\\`))
+	}
+	return os.WriteFile(path, []byte(text.String()), 0o644)
+}
+
+// Node is a running process of the relay.
+type Node struct {
+	Dir     string // its configuration folder
+	Address string // its identity in ZooKeeper
+	HTTP    string // host:port of metrics and page
+
+	cmd  *exec.Cmd
+	done chan struct{}
+	err  error
+}
+
+// StartNode writes a configuration for one node below dir and starts the
+// binary on it. The node gets free ports of its own; what it logs goes to log.
+func StartNode(bin, dir string, c Conf, log io.Writer) (*Node, error) {
+	identity, err := freePort()
+	if err != nil {
+		return nil, err
+	}
+	web, err := freePort()
+	if err != nil {
+		return nil, err
+	}
+	own := map[string]string{"canal.ip": "127.0.0.1", "canal.register.ip": "127.0.0.1",
+		"canal.port": fmt.Sprint(identity), "canal.metrics.pull.port": fmt.Sprint(web)}
+	for k, v := range c.Server {
+		own[k] = v
+	}
+	c.Server = own
+	if err := c.Write(dir); err != nil {
+		return nil, fmt.Errorf("write the node's configuration: %w", err)
+	}
+	n := &Node{Dir: dir, Address: fmt.Sprintf("127.0.0.1:%d", identity), HTTP: fmt.Sprintf("127.0.0.1:%d", web), done: make(chan struct{})}
+	n.cmd = exec.Command(bin, "serve", "--conf", dir)
+	n.cmd.Stdout, n.cmd.Stderr = log, log
+	n.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := n.cmd.Start(); err != nil {
+		return nil, fmt.Errorf("start a node: %w", err)
+	}
+	go func() {
+		n.err = n.cmd.Wait()
+		close(n.done)
+	}()
+	return n, nil
+}
+
+// Signal sends the process a signal.
+func (n *Node) Signal(s syscall.Signal) error { return n.cmd.Process.Signal(s) }
+
+// Done is closed when the process has ended.
+func (n *Node) Done() <-chan struct{} { return n.done }
+
+// Stop ends the process with a signal and waits for it, at most for limit.
+func (n *Node) Stop(s syscall.Signal, limit time.Duration) error {
+	select {
+	case <-n.done:
+		return n.err
+	default:
+	}
+	if err := n.Signal(s); err != nil {
+		return err
+	}
+	select {
+	case <-n.done:
+		return n.err
+	case <-time.After(limit):
+		_ = n.cmd.Process.Kill()
+		<-n.done
+		return fmt.Errorf("the node did not end within %v of %v", limit, s)
+	}
+}
+
+// Usage is what an ended process has used: CPU time of user and system, and
+// its largest resident size in bytes.
+func (n *Node) Usage() (cpu time.Duration, peak int64) {
+	state := n.cmd.ProcessState
+	rusage, _ := state.SysUsage().(*syscall.Rusage)
+	return state.UserTime() + state.SystemTime(), rusage.Maxrss * 1024
+}
+
+// Status asks the node for its destinations.
+func (n *Node) Status(ctx context.Context) ([]byte, error) { return n.Get(ctx, "/status") }
+
+// Get fetches a page of the node.
+func (n *Node) Get(ctx context.Context, path string) ([]byte, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+n.HTTP+path, nil)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err == nil && resp.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%s: %s", path, resp.Status)
+	}
+	return body, err
+}
+
+// Active reports whether the node is the active one of a destination.
+func (n *Node) Active(ctx context.Context, destination string) bool {
+	body, err := n.Status(ctx)
+	if err != nil {
+		return false
+	}
+	var all []struct{ Destination, Role string }
+	if json.Unmarshal(body, &all) != nil {
+		return false
+	}
+	for _, d := range all {
+		if d.Destination == destination {
+			return d.Role == "active"
+		}
+	}
+	return false
+}
+
+// WaitActive waits until one of the nodes is active for the destination.
+func WaitActive(ctx context.Context, destination string, nodes ...*Node) (*Node, error) {
+	for {
+		for _, n := range nodes {
+			if n.Active(ctx, destination) {
+				return n, nil
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return nil, errors.New("no node became active for " + destination)
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+func freePort() (int, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, err
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port, nil
+}

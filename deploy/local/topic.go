@@ -1,0 +1,63 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// CreateTopic makes a topic with so many partitions, replacing an old one of
+// that name is not done: names are chosen fresh.
+func (s Stack) CreateTopic(ctx context.Context, topic string, partitions int32) error {
+	cl, err := kgo.NewClient(kgo.SeedBrokers(s.Kafka))
+	if err != nil {
+		return err
+	}
+	defer cl.Close()
+	_, err = kadm.NewClient(cl).CreateTopic(ctx, partitions, 1, nil, topic)
+	if errors.Is(err, kerr.TopicAlreadyExists) {
+		return nil
+	}
+	return err
+}
+
+// DeleteTopic removes a topic.
+func (s Stack) DeleteTopic(ctx context.Context, topic string) error {
+	cl, err := kgo.NewClient(kgo.SeedBrokers(s.Kafka))
+	if err != nil {
+		return err
+	}
+	defer cl.Close()
+	_, err = kadm.NewClient(cl).DeleteTopics(ctx, topic)
+	return err
+}
+
+// ReadTopic hands the records of a topic to each, as they come, from the
+// beginning, until it returns false or the context ends.
+func (s Stack) ReadTopic(ctx context.Context, topic string, each func(*kgo.Record) bool) error {
+	cl, err := kgo.NewClient(kgo.SeedBrokers(s.Kafka), kgo.ConsumeTopics(topic),
+		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.FetchMaxBytes(64<<20), kgo.BrokerMaxReadBytes(200<<20),
+		kgo.UnknownTopicRetries(-1))
+	if err != nil {
+		return err
+	}
+	defer cl.Close()
+	for {
+		fetches := cl.PollFetches(ctx)
+		if err := ctx.Err(); err != nil {
+			return fmt.Errorf("read topic %s: %w", topic, err)
+		}
+		if errs := fetches.Errors(); len(errs) > 0 && !errors.Is(errs[0].Err, kerr.UnknownTopicOrPartition) {
+			return fmt.Errorf("read topic %s: %w", topic, errs[0].Err)
+		}
+		for it := fetches.RecordIter(); !it.Done(); {
+			if !each(it.Next()) {
+				return nil
+			}
+		}
+	}
+}
