@@ -1,0 +1,36 @@
+# `make` alone lists the targets.
+SHELL := /bin/bash
+BIN   := bin/canal-relay
+STACK := deploy/local/stack
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+GOLANGCI_VERSION := v2.15.0
+
+.DEFAULT_GOAL := help
+
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
+
+build: ## build bin/canal-relay, static
+	@CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o $(BIN) ./cmd/canal-relay
+
+demo: build ## see it work: servers, two nodes, changes, a crash, the proof (KEEP=1 leaves it running)
+	@deploy/demo/run
+
+test: lint test-unit test-stack ## everything: lint, unit tests with the race detector, real servers
+
+test-unit: ## unit tests and in-process servers, with the race detector
+	go test -race -count=1 ./...
+
+test-stack: build ## tests against real MySQL, MariaDB, ZooKeeper and Kafka (starts its own stack)
+	@deploy/test-stack
+
+lint: ## formatting, vet, golangci-lint
+	@deploy/lint $(GOLANGCI_VERSION)
+
+bench: build ## rows per second, CPU per row and memory, on its own stack
+	@deploy/bench/run
+
+clean: ## stop every local stack and remove what was built (downloads stay)
+	@for s in .stack/*/; do n=$$(basename $$s); [ "$$n" = cache ] || $(STACK) --name $$n wipe; done 2>/dev/null; rm -rf bin
+
+.PHONY: help build demo test test-unit test-stack lint bench clean
