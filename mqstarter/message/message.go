@@ -17,6 +17,8 @@ type Message struct {
 	Key       []byte // nil for none
 	Value     []byte
 	Headers   []Header
+
+	Schema, Table string // whose change it is, for error texts; empty when unknown
 }
 
 // Parcel is what was built from one batch, sent and acknowledged as a whole.
