@@ -47,15 +47,23 @@ lock_stack() {
 
 port_answers() { (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
 
+# port_freed PORT: whether nothing answers there, at once or within two seconds.
+port_freed() {
+  local tries=20
+  while port_answers "$1"; do
+    tries=$((tries - 1))
+    [ $tries -gt 0 ] || return 1
+    sleep 0.1
+  done
+}
+
 # choose_port FILE: keep the port in FILE if nothing else has taken it, else choose a free one that
 # no other stack remembers. Below 32768, so that no outgoing connection holds it.
 choose_port() {
   local file=$1 port
   (
     flock 7
-    if [ -s "$file" ] && ! port_answers "$(<"$file")"; then
-      return 0
-    fi
+    [ -s "$file" ] && port_freed "$(<"$file")" && return 0
     while :; do
       port=$((20000 + RANDOM % 12000))
       grep -qsx "$port" "$STATE"/*/*/*port && continue
@@ -81,12 +89,13 @@ export_line() { printf 'export %s=%s\n' "$1" "$(printf '%q' "$2" | sed "s/^''\$/
 # --- processes
 
 # started_at PID: the process's start time in clock ticks, which with its id names it for good;
-# nothing if it is gone or only waits to be reaped.
+# nothing if it is gone or only waits to be reaped. (While other threads of a killed process are still
+# ending, its files and ports are still held, so that is not gone.)
 started_at() {
   local line fields
   { read -r line <"/proc/$1/stat"; } 2>/dev/null || return 0
   read -ra fields <<<"${line##*) }"
-  [ "${fields[0]}" = Z ] || echo "${fields[19]}"
+  [ "${fields[0]}" = Z ] && [ "${fields[17]}" -le 1 ] || echo "${fields[19]}"
 }
 
 # pid_of NAME: the server's process id if it runs.

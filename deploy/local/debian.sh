@@ -109,6 +109,8 @@ EOF
 database_common() {
   local dir=$1
   mkdir -p "$dir/tmp"
+  # A killed MySQL leaves a lock that it believes in while the dead process waits to be reaped.
+  rm -f "$dir/data/server.sock.lock"
   cat <<EOF
 [mysqld]
 bind-address = 127.0.0.1
