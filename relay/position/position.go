@@ -28,10 +28,11 @@ type Position struct {
 
 // XA is a prepared XA transaction: where its rows are, until they are decided.
 type XA struct {
-	XID        string
-	File       string
-	Start, End uint64 // bytes in File
-	ServerUUID string
+	XID        string `json:"xid"` // as the binlog's statement writes it: X'…',X'…',1
+	File       string `json:"file"`
+	Start      uint64 `json:"start"` // bytes in File
+	End        uint64 `json:"end"`
+	ServerUUID string `json:"serverUuid,omitempty"`
 }
 
 // Saved is a position as the cursor kept it.

@@ -1,0 +1,96 @@
+package position
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+// stateVersion is the version of the State format that this build writes. It
+// reads older ones and refuses newer ones.
+const stateVersion = 1
+
+// pastKept is how many earlier positions a State keeps.
+const pastKept = 20
+
+// pastGTIDs is the longest GTID set, in bytes, that is kept with an earlier
+// position: twenty sets of a much-travelled server would outgrow a ZooKeeper node.
+const pastGTIDs = 1024
+
+// pastEvery is the shortest time between two kept positions of one term.
+const pastEvery = time.Minute
+
+// State is what the relay keeps beside Canal's cursor, because Canal's JSON has
+// no place for it: a JSON object in the node relay/state, or in the member
+// "relay" of meta.dat. It belongs to the cursor that was written with it, and
+// says nothing about another one.
+type State struct {
+	Version    int    `json:"version"`              // of this format
+	ServerUUID string `json:"serverUuid,omitempty"` // of the source
+	GTIDs      string `json:"gtids,omitempty"`      // executed set at the cursor
+	Epoch      int64  `json:"epoch"`                // the writing owner's; 0 when static
+	Routing    string `json:"routing,omitempty"`    // hash of the routing in force
+	Prepared   []XA   `json:"prepared,omitempty"`   // XA transactions undecided at the cursor
+	Past       []Past `json:"past,omitempty"`       // earlier positions, newest first, at most 20
+}
+
+// Past is a position that the cursor once had, for an operator who wants to go
+// back to it.
+type Past struct {
+	At     time.Time `json:"at"`     // when it was stored
+	Reason string    `json:"reason"` // why it is kept, for people
+	File   string    `json:"file,omitempty"`
+	Offset uint64    `json:"offset,omitempty"` // bytes from the start of File
+	GTIDs  string    `json:"gtids,omitempty"`  // empty if longer than 1 KiB
+}
+
+// ParseState reads a State. A format newer than this build knows is an error.
+func ParseState(b []byte) (State, error) {
+	var s *State
+	if err := json.Unmarshal(b, &s); err != nil {
+		return State{}, fmt.Errorf("read relay state: %w", err)
+	}
+	if s == nil || s.Version < 1 {
+		return State{}, fmt.Errorf("read relay state: it names no format version")
+	}
+	if s.Version > stateVersion {
+		return State{}, fmt.Errorf("read relay state: format version %d is newer than %d, which this build knows; use the newer build",
+			s.Version, stateVersion)
+	}
+	return *s, nil
+}
+
+// Append appends s as JSON.
+func (s State) Append(b []byte) []byte {
+	s.Version = stateVersion
+	return appendJSON(b, s)
+}
+
+// Next returns the state that belongs to p, stored at the time now. The earlier
+// positions of s are kept, and p joins them if reason is not empty or the newest
+// of them is a minute old.
+func (s State) Next(p Position, now time.Time, reason string) State {
+	s.ServerUUID, s.GTIDs, s.Prepared = p.ServerUUID, p.GTIDs, p.Prepared
+	if reason == "" {
+		if len(s.Past) > 0 && now.Sub(s.Past[0].At) < pastEvery {
+			return s
+		}
+		reason = "running"
+	}
+	past := Past{At: now.Truncate(time.Second), Reason: reason, File: p.File, Offset: p.Offset}
+	if len(p.GTIDs) <= pastGTIDs {
+		past.GTIDs = p.GTIDs
+	}
+	kept := min(len(s.Past), pastKept-1)
+	s.Past = append([]Past{past}, s.Past[:kept]...)
+	return s
+}
+
+// Apply fills into p, the position that the cursor names, what only s knows.
+func (s State) Apply(p Position) Position {
+	p.ServerUUID, p.Prepared = s.ServerUUID, s.Prepared
+	if s.GTIDs != "" {
+		p.GTIDs = s.GTIDs
+	}
+	return p
+}
