@@ -15,10 +15,20 @@ var (
 	ErrReleased error = &cause{text: "release was requested", drain: true}
 	// ErrShutdown says that the node stops.
 	ErrShutdown error = &cause{text: "the node is shutting down", drain: true}
+	// ErrRemoved says that the destination was taken out of the configuration:
+	// drain, then give it up without the mark. It is the cause with which the
+	// context of Monitor.Run is cancelled for that.
+	ErrRemoved error = &cause{text: "the destination was removed", drain: true}
 	// ErrReload says that the destination was reconfigured: drain, and start
 	// again in the same ownership.
 	ErrReload error = &cause{text: "the destination was reconfigured", drain: true}
 )
+
+// draining reports whether a cause lets work under way settle.
+func draining(err error) bool {
+	var d interface{ Drain() bool }
+	return errors.As(err, &d) && d.Drain()
+}
 
 type cause struct {
 	text  string
@@ -44,16 +54,29 @@ type Elector interface {
 type Lease interface {
 	// Epoch grows with every ownership: the running node's czxid; 0 when static.
 	Epoch() int64
-	// Lost yields ErrLost or ErrReleased, once.
+	// Lost yields ErrReleased and ErrLost, each at most once. It is not closed.
 	Lost() <-chan error
-	// Resign gives the destination up. handover leaves the mark that lets the
-	// next node start at once: everything was drained and its position saved.
+	// Resign gives the destination up, and ends the lease whatever it returns.
+	// handover leaves the mark that lets the next node start at once:
+	// everything was drained and its position saved. Of a lost lease it takes
+	// back only what is provably still this node's.
 	Resign(ctx context.Context, handover bool) error
+}
+
+// Registrar is what an Elector may also be: it shows that this node knows the
+// destination, whether it owns it or not.
+type Registrar interface {
+	// Register shows the node until Unregister. It does not wait for a
+	// server that is away: the entry appears when it is back.
+	Register(ctx context.Context) error
+	Unregister(ctx context.Context) error
 }
 
 // Starter runs one term of a destination. It returns nil when the context
 // ended, and the reason otherwise. It drains when the context's cause has a
-// method Drain that says so, and drops everything otherwise.
+// method Drain that says so, and drops everything otherwise. While it drains,
+// the lease may be lost as well: the cause's channel Cut() is then closed, and
+// whatever is still under way must be dropped at once.
 type Starter interface {
 	Run(ctx context.Context, epoch int64) error
 }

@@ -1,0 +1,276 @@
+package ha
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"time"
+)
+
+// errNoReason stands for a starter that returned nil although nobody asked it to end.
+var errNoReason = errors.New("the term ended without a reason")
+
+// Monitor decides for one destination when this node works: it campaigns, runs
+// the starter while elected, and gives the destination up only after everything
+// of the term has ended.
+type Monitor struct {
+	elector Elector
+	config  Config
+	log     *slog.Logger
+
+	mu       sync.Mutex    // guards what follows, up to the blank line
+	starter  Starter       // of the next term
+	reloaded chan struct{} // holds a token when starter was replaced since it was taken
+	role     Role
+	since    time.Time
+	reason   string
+
+	term  *term         // the running or latest one; owned by Run
+	pause time.Duration // before the next campaign after a failure; owned by Run
+}
+
+// NewMonitor returns a Monitor for destination that runs s in its terms.
+func NewMonitor(destination string, e Elector, s Starter, c Config, l *slog.Logger) *Monitor {
+	return &Monitor{
+		elector: e, starter: s, config: c,
+		log:      l.With("destination", destination),
+		reloaded: make(chan struct{}, 1),
+		role:     Stopped, since: time.Now(),
+	}
+}
+
+// Reload makes s the starter of the next term. A running term drains and the
+// next one starts in the same ownership; a pause after a failure ends at once.
+func (m *Monitor) Reload(s Starter) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.starter = s
+	select {
+	case m.reloaded <- struct{}{}:
+	default:
+	}
+}
+
+// take returns the newest starter and forgets that it is new.
+func (m *Monitor) take() Starter {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	select {
+	case <-m.reloaded:
+	default:
+	}
+	return m.starter
+}
+
+// Run campaigns and runs terms until the context ends; it then lets the running
+// term drain and gives the destination up. With the cause ErrRemoved it leaves
+// no hand-over mark. It returns nil when the context ended, and an error that
+// wraps ErrExitTimeout when a term did not stop in time: the process must end
+// then, and the running node is left to its session.
+func (m *Monitor) Run(ctx context.Context) error {
+	if err := m.config.Validate(); err != nil {
+		return fmt.Errorf("check election limits: %w", err)
+	}
+	if err := m.processStart(ctx); err != nil {
+		return err
+	}
+	for ctx.Err() == nil {
+		lease, err := m.elector.Campaign(ctx)
+		if err != nil {
+			m.campaignFailed(ctx, err)
+			continue
+		}
+		if ctx.Err() != nil {
+			m.resign(ctx, lease, end{cause: ErrRemoved})
+			break
+		}
+		e := m.own(ctx, lease)
+		if e.stuck() {
+			m.setState(Failed, e.err.Error())
+			return fmt.Errorf("end term (%v): %w", &ending{cause: e.cause}, e.err)
+		}
+		m.resign(ctx, lease, e)
+		if e.failed() {
+			m.backOff(ctx, e.err)
+		}
+		m.setState(Standby, reasonOf(e))
+	}
+	m.processStop(ctx)
+	return nil
+}
+
+func reasonOf(e end) string {
+	switch {
+	case e.failed():
+		return e.err.Error()
+	case e.lost():
+		return ErrLost.Error()
+	}
+	return ""
+}
+
+// processStart shows that this node knows the destination.
+func (m *Monitor) processStart(ctx context.Context) error {
+	m.setState(Standby, "")
+	r, ok := m.elector.(Registrar)
+	if !ok {
+		return nil
+	}
+	if err := r.Register(ctx); err != nil {
+		return fmt.Errorf("register for the destination: %w", err)
+	}
+	return nil
+}
+
+// processStop takes the registration back.
+func (m *Monitor) processStop(ctx context.Context) {
+	m.setState(Stopped, "")
+	r, ok := m.elector.(Registrar)
+	if !ok {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), m.config.ResignTimeout)
+	defer cancel()
+	if err := r.Unregister(ctx); err != nil {
+		m.log.Warn("this node's entry for the destination stays until its session ends", "error", err)
+	}
+}
+
+// own runs terms in one ownership until it has to be given up. Everything that
+// they ran has ended when it returns, unless the end is stuck.
+func (m *Monitor) own(ctx context.Context, l Lease) end {
+	s := m.take()
+	var fallback, rejected Starter // what s replaced by a reload; what s replaced by falling back
+	for {
+		m.processActiveEnter(ctx, s, l)
+		cause := m.wait(ctx)
+		err := m.processActiveExit(cause)
+		e := m.ended(cause, err)
+		switch {
+		case e.stuck() || e.lost():
+			return e
+		case errors.Is(e.cause, ErrReload):
+			fallback, rejected, s = s, nil, m.take()
+		case e.cause == nil && fallback != nil && m.onTrial():
+			rejected, s, fallback = s, fallback, nil
+			m.keep(s)
+		case e.cause == nil && rejected != nil && m.onTrial():
+			m.keep(rejected) // neither works: next time the configured one again
+			return e
+		default:
+			return e
+		}
+	}
+}
+
+// onTrial reports whether the term that has just ended ran so briefly that its
+// configuration is suspected.
+func (m *Monitor) onTrial() bool { return time.Since(m.term.began) < m.config.ReloadTrial }
+
+// keep makes s the starter of the next term, unless Reload has just brought another.
+func (m *Monitor) keep(s Starter) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.reloaded) == 0 {
+		m.starter = s
+	}
+}
+
+// processActiveEnter derives the term's context and runs the starter in it.
+func (m *Monitor) processActiveEnter(ctx context.Context, s Starter, l Lease) {
+	m.term = begin(ctx, s, l)
+	m.setState(Active, "")
+	m.log.Info("term started", "epoch", l.Epoch())
+}
+
+// wait returns why the running term must end; nil when it has ended by itself.
+func (m *Monitor) wait(ctx context.Context) error {
+	select {
+	case <-m.term.ended:
+		return nil
+	case err := <-m.term.lease.Lost():
+		return err
+	case <-ctx.Done():
+		if errors.Is(context.Cause(ctx), ErrRemoved) {
+			return ErrRemoved
+		}
+		return ErrShutdown
+	case <-m.reloaded:
+		return ErrReload
+	}
+}
+
+// processActiveExit cancels the term with cause and waits until everything that
+// it ran has ended. It returns what the starter returned, or ErrExitTimeout: the
+// term may then still write, and the lease must not be given to anybody.
+func (m *Monitor) processActiveExit(cause error) error {
+	return m.term.stop(cause, m.config.DrainTimeout, m.config.ExitTimeout)
+}
+
+// ended says how the term ended: here, and nowhere else, it is logged.
+func (m *Monitor) ended(cause, err error) end {
+	if cause == nil && err == nil {
+		err = errNoReason
+	}
+	if m.term.overruled != nil {
+		cause = m.term.overruled
+	}
+	e := end{cause: cause, err: err}
+	log := m.log.With("epoch", m.term.lease.Epoch(), "ran", time.Since(m.term.began).Round(time.Millisecond))
+	switch {
+	case e.stuck():
+		log.Error("term did not stop in time; the process must end", "cause", &ending{cause: cause})
+	case e.lost():
+		log.Warn("term ended: the lease may be lost", "error", err)
+	case e.failed() && cause != nil:
+		log.Error("term ended, but not cleanly", "cause", cause, "error", err)
+	case e.failed():
+		log.Error("term failed", "error", err)
+	default:
+		log.Info("term ended", "cause", cause)
+	}
+	return e
+}
+
+// resign gives the destination up after a term of which nothing runs any more.
+func (m *Monitor) resign(ctx context.Context, l Lease, e end) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), m.config.ResignTimeout)
+	defer cancel()
+	if err := l.Resign(ctx, e.handsOver()); err != nil {
+		m.log.Warn("the running node could not be deleted yet", "error", err)
+	}
+}
+
+// campaignFailed handles an elector that cannot even wait.
+func (m *Monitor) campaignFailed(ctx context.Context, err error) {
+	if ctx.Err() != nil {
+		return
+	}
+	err = fmt.Errorf("campaign: %w", err)
+	m.log.Error("this node cannot be elected", "error", err)
+	m.term = nil
+	m.backOff(ctx, err)
+}
+
+// backOff pauses after a failure: RetryMin, doubled up to RetryMax, plus up to a
+// quarter so that destinations that failed together do not return together.
+func (m *Monitor) backOff(ctx context.Context, reason error) {
+	m.setState(Failed, reason.Error())
+	healthy := m.term != nil && time.Since(m.term.began) >= m.config.Healthy
+	if m.pause == 0 || healthy {
+		m.pause = m.config.RetryMin
+	} else {
+		m.pause = min(2*m.pause, m.config.RetryMax)
+	}
+	timer := time.NewTimer(m.pause + rand.N(m.pause/4+1))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	case <-m.reloaded:
+		m.pause = 0
+	}
+}

@@ -1,0 +1,32 @@
+package ha
+
+import "time"
+
+// Role is what a node is to a destination.
+type Role string
+
+// The roles of a node.
+const (
+	Standby Role = "standby" // waits to be elected
+	Active  Role = "active"  // owns the destination and runs its term
+	Failed  Role = "failed"  // pauses after a term that failed
+	Stopped Role = "stopped" // its Monitor does not run
+)
+
+// State returns the node's role, since when it has it, and why, for people: the
+// reason of the last failure, empty when there is nothing to say. It may be
+// called at any time.
+func (m *Monitor) State() (role Role, since time.Time, reason string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.role, m.since, m.reason
+}
+
+func (m *Monitor) setState(role Role, reason string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.role != role {
+		m.role, m.since = role, time.Now()
+	}
+	m.reason = reason
+}
