@@ -167,13 +167,13 @@ func (n *Node) Active(ctx context.Context, destination string) bool {
 	if err != nil {
 		return false
 	}
-	var all []struct{ Destination, Role string }
+	var all []struct{ Destination, State string }
 	if json.Unmarshal(body, &all) != nil {
 		return false
 	}
 	for _, d := range all {
 		if d.Destination == destination {
-			return d.Role == "active"
+			return d.State == "active"
 		}
 	}
 	return false

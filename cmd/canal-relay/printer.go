@@ -1,0 +1,97 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"github.com/canal-relay/canal-relay/mqstarter/message"
+	"github.com/canal-relay/canal-relay/relay/position"
+)
+
+// printer is the Producer of tail: it prints messages instead of sending them.
+type printer struct {
+	out   *bufio.Writer
+	jsonl bool
+	left  int    // messages still to print; negative: no limit
+	full  func() // called once when the limit is reached
+}
+
+func newPrinter(w io.Writer, jsonl bool, limit int, full func()) *printer {
+	if limit == 0 {
+		limit = -1
+	}
+	return &printer{out: bufio.NewWriterSize(w, 64<<10), jsonl: jsonl, left: limit, full: full}
+}
+
+// Claim keeps no record of what readers have.
+func (p *printer) Claim(context.Context, int64) (position.Resume, error) {
+	return position.Resume{}, position.ErrNone
+}
+
+// Send prints a parcel's messages.
+func (p *printer) Send(_ context.Context, parcel *message.Parcel, done func(error)) {
+	var err error
+	for i := range parcel.Messages {
+		if p.left == 0 || err != nil {
+			break
+		}
+		p.left--
+		if p.jsonl {
+			err = p.object(&parcel.Messages[i])
+		} else {
+			err = p.text(&parcel.Messages[i])
+		}
+	}
+	if err == nil {
+		err = p.out.Flush()
+	}
+	done(err)
+	if p.left == 0 && p.full != nil {
+		p.full()
+		p.full = nil
+	}
+}
+
+// Close has nothing to let go of.
+func (p *printer) Close(context.Context) error { return nil }
+
+// line is one message as --output jsonl prints it.
+type line struct {
+	Topic     string            `json:"topic"`
+	Partition int32             `json:"partition"`
+	Key       *string           `json:"key"`
+	Headers   map[string]string `json:"headers"`
+	Value     string            `json:"value"`
+}
+
+func (p *printer) object(m *message.Message) error {
+	l := line{Topic: m.Topic, Partition: m.Partition, Headers: make(map[string]string, len(m.Headers)), Value: string(m.Value)}
+	if m.Key != nil {
+		key := string(m.Key)
+		l.Key = &key
+	}
+	for _, h := range m.Headers {
+		l.Headers[h.Key] = string(h.Value)
+	}
+	enc := json.NewEncoder(p.out)
+	enc.SetEscapeHTML(false)
+	return enc.Encode(l)
+}
+
+func (p *printer) text(m *message.Message) error {
+	fmt.Fprintf(p.out, "%s[%d]", m.Topic, m.Partition)
+	for _, h := range m.Headers {
+		fmt.Fprintf(p.out, " %s=%s", h.Key, h.Value)
+	}
+	var pretty bytes.Buffer
+	if err := json.Indent(&pretty, m.Value, "  ", "  "); err != nil {
+		pretty.Reset()
+		pretty.Write(m.Value)
+	}
+	_, err := fmt.Fprintf(p.out, "\n  %s\n", pretty.Bytes())
+	return err
+}

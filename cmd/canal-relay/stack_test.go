@@ -1,0 +1,249 @@
+//go:build stack
+
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/go-mysql-org/go-mysql/client"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/canal-relay/canal-relay/deploy/local"
+)
+
+var scale = flag.Int("scale", 1, "size of the stack tests: 10 is 600,000 rows in the failover test")
+
+// world is one destination on real servers, with nodes of the built binary.
+type world struct {
+	*testing.T
+	local.Stack
+	server, name string // database server; name of database, topic and destination
+	conf         local.Conf
+	nodes        []*local.Node
+	from         local.Mark
+	dir          string
+}
+
+func newWorld(t *testing.T, server string, instance map[string]string) *world {
+	t.Helper()
+	stack, err := local.FromEnv()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &world{T: t, Stack: stack, server: server, dir: t.TempDir()}
+	w.name = strings.ToLower(strings.NewReplacer("/", "_", "TestStack", "").Replace(t.Name())) + fmt.Sprint(rand.IntN(1e6))
+	addr, err := stack.Server(server)
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn := w.admin()
+	w.exec(conn, "CREATE DATABASE "+w.name+" CHARACTER SET utf8mb4", "USE "+w.name)
+	if w.from, err = local.End(conn); err != nil {
+		t.Fatal(err)
+	}
+	keys := map[string]string{
+		"canal.instance.master.address": addr, "canal.instance.dbUsername": stack.User, "canal.instance.dbPassword": stack.Password,
+		"canal.instance.master.journal.name": w.from.File, "canal.instance.master.position": fmt.Sprint(w.from.Offset),
+		"canal.instance.filter.regex": w.name + `\..*`, "canal.mq.topic": w.name, "canal.mq.partition": "0"}
+	for k, v := range instance {
+		keys[k] = v
+	}
+	w.conf = local.Conf{Server: map[string]string{"canal.zkServers": stack.ZooKeeper, "kafka.bootstrap.servers": stack.Kafka},
+		Destinations: map[string]map[string]string{w.name: keys}}
+	t.Cleanup(func() {
+		for _, n := range w.nodes {
+			_ = n.Stop(syscall.SIGKILL, 5*time.Second)
+		}
+		w.exec(conn, "DROP DATABASE IF EXISTS "+w.name)
+		_ = stack.DeleteTopic(context.Background(), w.name)
+	})
+	return w
+}
+
+func (w *world) admin() *client.Conn {
+	w.Helper()
+	conn, err := w.Admin(w.server)
+	if err != nil {
+		w.Fatal(err)
+	}
+	w.Cleanup(func() { _ = conn.Close() })
+	return conn
+}
+
+func (w *world) exec(conn *client.Conn, statements ...string) {
+	w.Helper()
+	if err := local.Exec(conn, statements...); err != nil {
+		w.Fatal(err)
+	}
+}
+
+// start starts one more node. Its log is shown when the test fails.
+func (w *world) start() *local.Node {
+	w.Helper()
+	bin := os.Getenv("CANAL_RELAY_BIN")
+	dir := filepath.Join(w.dir, fmt.Sprint("node", len(w.nodes)))
+	log, err := os.Create(dir + ".log")
+	if err != nil {
+		w.Fatal(err)
+	}
+	node, err := local.StartNode(bin, dir, w.conf, log)
+	if err != nil {
+		w.Fatal(err)
+	}
+	w.nodes = append(w.nodes, node)
+	w.Cleanup(func() {
+		if w.Failed() {
+			text, _ := os.ReadFile(dir + ".log")
+			w.Logf("log of node %s:\n%s", node.Address, tailOf(text, 6000))
+		}
+	})
+	return node
+}
+
+func tailOf(text []byte, n int) []byte { return text[max(0, len(text)-n):] }
+
+func (w *world) active(ctx context.Context) *local.Node {
+	w.Helper()
+	var alive []*local.Node
+	for _, n := range w.nodes {
+		select {
+		case <-n.Done():
+		default:
+			alive = append(alive, n)
+		}
+	}
+	node, err := local.WaitActive(ctx, w.name, alive...)
+	if err != nil {
+		w.Fatal(err)
+	}
+	return node
+}
+
+// prove waits until the last change of the binlog is in the topic and compares the two, change by change.
+func (w *world) prove(ctx context.Context, conn *client.Conn) (changes, repeats int) {
+	w.Helper()
+	to, err := local.End(conn)
+	if err != nil {
+		w.Fatal(err)
+	}
+	binlog, err := w.ReadBinlog(ctx, w.server, w.name, w.from, to)
+	if err != nil {
+		w.Fatal(err)
+	}
+	last := binlog[len(binlog)-1].Text
+	var topic []string
+	err = w.ReadTopic(ctx, w.name, func(r *kgo.Record) bool {
+		found, err := local.Changes(r.Value)
+		if err != nil {
+			w.Fatal(err)
+		}
+		topic = append(topic, found...)
+		return len(topic) == 0 || topic[len(topic)-1] != last
+	})
+	if err != nil {
+		w.Fatal(err)
+	}
+	repeats, err = local.Prove(binlog, topic)
+	if err != nil {
+		w.Fatal(err)
+	}
+	return len(binlog), repeats
+}
+
+// TestStackFailover: two nodes, 60,000 rows inserted in transactions of 100, 10,000 updates, 5,000 deletes and DDL, while
+// the active node is killed, killed again, its dump is cut, and it is stopped in good order: every change is in the
+// topic, in order, and repeats begin at a transaction.
+func TestStackFailover(t *testing.T) {
+	for _, server := range []string{"mysql", "mariadb"} {
+		t.Run(server, func(t *testing.T) {
+			w := newWorld(t, server, nil)
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+			defer cancel()
+			w.start()
+			w.start()
+			conn := w.admin()
+			w.exec(conn, "USE "+w.name,
+				"CREATE TABLE acct (id INT PRIMARY KEY, n INT NOT NULL, name VARCHAR(30), amount DECIMAL(10,2), at DATETIME)")
+			var writers sync.WaitGroup
+			writers.Add(1)
+			done := make(chan struct{})
+			go func() { defer writers.Done(); defer close(done); w.write(conn, 60_000*(*scale)) }()
+			w.fault(ctx, func(n *local.Node) { _ = n.Stop(syscall.SIGKILL, 5*time.Second) })
+			w.cutDumps()
+			w.fault(ctx, func(n *local.Node) { _ = n.Stop(syscall.SIGKILL, 5*time.Second) })
+			w.fault(ctx, func(n *local.Node) {
+				if err := n.Stop(syscall.SIGTERM, 15*time.Second); err != nil {
+					t.Errorf("SIGTERM: %v", err)
+				}
+			})
+			<-done
+			writers.Wait()
+			w.exec(conn, "CREATE TABLE finished (id INT PRIMARY KEY)")
+			changes, repeats := w.prove(ctx, conn)
+			t.Logf("%d changes, %d sent twice", changes, repeats)
+		})
+	}
+}
+
+// fault does something to the active node and starts another one in its place.
+func (w *world) fault(ctx context.Context, do func(*local.Node)) {
+	node := w.active(ctx)
+	began := time.Now()
+	do(node)
+	w.start()
+	w.active(ctx)
+	w.Logf("taken over %v after the fault began", time.Since(began).Round(time.Millisecond))
+}
+
+// cutDumps kills every dump session on the server.
+func (w *world) cutDumps() {
+	conn := w.admin()
+	r, err := conn.Execute("SELECT id FROM information_schema.processlist WHERE command LIKE 'Binlog Dump%'")
+	if err != nil {
+		w.Fatal(err)
+	}
+	for i := range r.RowNumber() {
+		id, _ := r.GetInt(i, 0)
+		_, _ = conn.Execute(fmt.Sprintf("KILL %d", id))
+	}
+	w.Logf("%d dump sessions cut", r.RowNumber())
+}
+
+// write inserts rows in transactions of 100, changes every sixth and deletes every twelfth, with a DDL now and then.
+func (w *world) write(conn *client.Conn, rows int) {
+	var q strings.Builder
+	for id := 0; id < rows; id += 100 {
+		q.Reset()
+		q.WriteString("INSERT INTO acct (id, n, name, amount, at) VALUES ")
+		for i := id; i < id+100; i++ {
+			if i > id {
+				q.WriteByte(',')
+			}
+			fmt.Fprintf(&q, "(%d, 0, 'owner %d', %d.50, '2026-11-30 10:00:%02d')", i, i, i%1000, i%60)
+		}
+		statements := []string{q.String()}
+		if id%600 == 0 {
+			statements = append(statements, fmt.Sprintf("UPDATE acct SET n = n + 1 WHERE id BETWEEN %d AND %d", id, id+99))
+		}
+		if id%1200 == 0 {
+			statements = append(statements, fmt.Sprintf("DELETE FROM acct WHERE id BETWEEN %d AND %d", id, id+99))
+		}
+		if id%(rows/4) == 0 && id > 0 {
+			statements = append(statements, fmt.Sprintf("ALTER TABLE acct ADD COLUMN c%d INT NULL DEFAULT 7", id), fmt.Sprintf("ALTER TABLE acct DROP COLUMN c%d", id))
+		}
+		if err := local.Exec(conn, statements...); err != nil {
+			w.Error(err)
+			return
+		}
+	}
+}

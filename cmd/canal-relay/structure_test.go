@@ -1,0 +1,150 @@
+package main
+
+import (
+	"encoding/json"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"sort"
+	"strings"
+	"testing"
+)
+
+// The budget that keeps the code readable: lines per function, file and package, tests not counted.
+const (
+	maxFunction    = 80
+	maxFunctionP90 = 40
+	maxFile        = 400
+	maxPackage     = 1500
+)
+
+const module = "github.com/canal-relay/canal-relay/"
+
+// allowed lists, for each package, the project's packages it may import.
+var allowed = map[string][]string{
+	"metrics":              {},
+	"relay/position":       {},
+	"relay/filter":         {},
+	"mqstarter/route":      {},
+	"relay/event/column":   {"relay/event/jsonb", "relay/schema"},
+	"relay/event/jsonb":    {},
+	"relay/schema/ddl":     {},
+	"relay/schema":         {"relay/position", "relay/schema/ddl"},
+	"relay/schema/history": {"relay/position", "relay/schema"},
+	"ha":                   {"metrics"},
+	"ha/zookeeper":         {"ha", "relay/position"},
+	"ha/zookeeper/zktest":  {},
+	"relay/binlog":         {"relay/position", "relay/schema"},
+	"relay/binlog/binlogtest": {
+		"relay/binlog", "relay/position",
+	},
+	"relay/event": {"relay/position", "relay/schema", "relay/event/column", "relay/event/jsonb"},
+	"relay": {
+		"metrics", "relay/binlog", "relay/event", "relay/filter", "relay/position", "relay/schema", "relay/schema/ddl",
+	},
+	"mqstarter/message": {"relay/event", "relay/position"},
+	"mqstarter/kafka":   {"mqstarter/message", "relay/position", "relay/schema"},
+	"mqstarter": {
+		"metrics", "mqstarter/message", "mqstarter/route", "relay/event", "relay/position",
+	},
+}
+
+type listed struct {
+	ImportPath string
+	Dir        string
+	GoFiles    []string
+	Imports    []string
+}
+
+func projectPackages(t *testing.T) []listed {
+	t.Helper()
+	out, err := exec.Command("go", "list", "-json=ImportPath,Dir,GoFiles,Imports", module+"...").Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	var all []listed
+	for dec := json.NewDecoder(strings.NewReader(string(out))); dec.More(); {
+		var p listed
+		if err := dec.Decode(&p); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, p)
+	}
+	return all
+}
+
+func TestImportsGoOneWay(t *testing.T) {
+	for _, p := range projectPackages(t) {
+		name := strings.TrimPrefix(p.ImportPath, module)
+		if strings.HasPrefix(name, "cmd/") || strings.HasPrefix(name, "deploy/") {
+			continue
+		}
+		want, known := allowed[name]
+		if !known {
+			t.Errorf("%s is not in the list of packages: a new one needs a sentence that says what it is for", name)
+			continue
+		}
+		for _, imported := range p.Imports {
+			if own, ok := strings.CutPrefix(imported, module); ok && !slices.Contains(want, own) {
+				t.Errorf("%s imports %s, against the direction of imports", name, own)
+			}
+		}
+	}
+}
+
+func TestSizes(t *testing.T) {
+	var functions []int
+	for _, p := range projectPackages(t) {
+		total := 0
+		for _, file := range p.GoFiles {
+			path := filepath.Join(p.Dir, file)
+			text, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if strings.HasPrefix(string(text), "// Code generated") {
+				continue
+			}
+			lines := strings.Count(string(text), "\n")
+			total += lines
+			if lines > maxFile {
+				t.Errorf("%s has %d lines, more than %d", path, lines, maxFile)
+			}
+			functions = append(functions, functionLengths(t, path, text)...)
+		}
+		if total > maxPackage {
+			t.Errorf("%s has %d lines, more than %d", p.ImportPath, total, maxPackage)
+		}
+	}
+	sort.Ints(functions)
+	if p90 := functions[len(functions)*9/10]; p90 > maxFunctionP90 {
+		t.Errorf("nine of ten functions have up to %d lines, more than %d", p90, maxFunctionP90)
+	}
+}
+
+func functionLengths(t *testing.T, path string, text []byte) []int {
+	t.Helper()
+	set := token.NewFileSet()
+	file, err := parser.ParseFile(set, path, text, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lengths []int
+	ast.Inspect(file, func(n ast.Node) bool {
+		f, ok := n.(*ast.FuncDecl)
+		if !ok {
+			return true
+		}
+		n1, n2 := set.Position(f.Pos()).Line, set.Position(f.End()).Line
+		if n2-n1+1 > maxFunction {
+			t.Errorf("%s:%d: %s has %d lines, more than %d", path, n1, f.Name.Name, n2-n1+1, maxFunction)
+		}
+		lengths = append(lengths, n2-n1+1)
+		return false
+	})
+	return lengths
+}
