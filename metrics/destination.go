@@ -1,37 +1,239 @@
 package metrics
 
-import "time"
+import (
+	"math"
+	"sync"
+	"sync/atomic"
+	"time"
+)
 
-// Destination holds the ready series of one destination while it is active
-// here. All methods may be called on nil, which counts nothing (tail, tests).
+// rateWindow is the time constant of the row rate on the page.
+const rateWindow = 10 * time.Second
+
+// Destination holds the series of one destination. What the canal_instance_*
+// series show belongs to one term: it is counted, and exported, only between
+// Begin and End, and begins at zero as it does in Canal. All methods may be
+// called on nil, which counts nothing (tail, tests).
 type Destination struct {
 	name string
+	term atomic.Pointer[term] // nil on a node that does not own the destination
+
+	terms    atomic.Uint64
+	lastRead atomic.Int64 // wall clock, Unix nanoseconds, as the next two; 0 = never
+	lastAck  atomic.Int64
+	lastSave atomic.Int64
+
+	mu      sync.Mutex // covers the below
+	unusual map[string]uint64
+	savedAt time.Time // event time of the stored position
+}
+
+// term is what is counted from Begin to End.
+type term struct {
+	memory int64 // bytes of the relay's budget
+
+	received     atomic.Int64 // bytes read from the source
+	blocked      atomic.Int64 // nanoseconds waited for room
+	transactions atomic.Int64
+	alive        atomic.Int64 // wall clock of the last sign that nothing is newer; 0 when something was put since
+
+	put, acked  step
+	got         atomic.Int64 // rows
+	first, last atomic.Int64 // event times of the last batch put, Unix ns
+
+	mu     sync.Mutex // covers the below; taken three times per batch
+	window window
+	rate   float64 // rows per second acknowledged, as of rateAt
+	rateAt time.Time
+}
+
+// window holds the event times of the batches put and not acknowledged, oldest
+// first, in Unix nanoseconds, 0 for a batch without changes.
+type window struct {
+	times []int64
+	acked int // how many at the front of times are acknowledged
+	got   int // how many at the front of times were taken
+}
+
+func (w *window) ack() {
+	if w.acked < len(w.times) {
+		w.acked++
+		w.got = max(w.got, w.acked)
+	}
+	if w.acked == len(w.times) || w.acked >= 1024 {
+		n := copy(w.times, w.times[w.acked:])
+		w.times, w.got, w.acked = w.times[:n], w.got-w.acked, 0
+	}
+}
+
+// oldest is the first time at or after index i; 0 when there is none.
+func (w *window) oldest(i int) int64 {
+	for _, at := range w.times[i:] {
+		if at != 0 {
+			return at
+		}
+	}
+	return 0
+}
+
+// step is how far one step of the way has come.
+type step struct{ rows, bytes, changes atomic.Int64 }
+
+func (s *step) add(rows, bytes, changes int) {
+	s.rows.Add(int64(rows))
+	s.bytes.Add(int64(bytes))
+	s.changes.Add(int64(changes))
+}
+
+// Begin notes that a term begins here; memory is the relay's budget in bytes.
+func (d *Destination) Begin(memory int64) {
+	if d == nil {
+		return
+	}
+	now := time.Now()
+	t := &term{memory: memory, rateAt: now}
+	t.alive.Store(now.UnixNano())
+	d.terms.Add(1)
+	d.term.Store(t)
+}
+
+// End notes that the term has ended: its series go.
+func (d *Destination) End() {
+	if d != nil {
+		d.term.Store(nil)
+	}
+}
+
+// now is the term under way, nil for none.
+func (d *Destination) now() *term {
+	if d == nil {
+		return nil
+	}
+	return d.term.Load()
 }
 
 // Received counts bytes of binlog read from the source.
-func (d *Destination) Received(bytes int) {}
+func (d *Destination) Received(bytes int) {
+	if t := d.now(); t != nil {
+		t.received.Add(int64(bytes))
+		d.lastRead.Store(time.Now().UnixNano())
+	}
+}
 
 // Alive notes that the source said it has nothing newer (heartbeat or idle end
 // of the binlog): the traffic delay is zero now.
-func (d *Destination) Alive() {}
+func (d *Destination) Alive() {
+	if t := d.now(); t != nil {
+		t.alive.Store(time.Now().UnixNano())
+	}
+}
 
 // Put notes a batch queued by the relay: its rows, bytes of binlog, ended
 // transactions, changes, and the time of its first and last event (zero if it
 // has none).
-func (d *Destination) Put(rows, bytes, transactions, changes int, first, last time.Time) {}
+func (d *Destination) Put(rows, bytes, transactions, changes int, first, last time.Time) {
+	t := d.now()
+	if t == nil {
+		return
+	}
+	t.transactions.Add(int64(transactions))
+	t.put.add(rows, bytes, changes)
+	var at int64
+	if !first.IsZero() {
+		at = first.UnixNano()
+		t.first.Store(at)
+		t.last.Store(last.UnixNano())
+		t.alive.Store(0)
+	}
+	t.mu.Lock()
+	t.window.times = append(t.window.times, at)
+	t.mu.Unlock()
+}
 
 // PutBlocked counts time that the relay waited for room in its budget.
-func (d *Destination) PutBlocked(t time.Duration) {}
+func (d *Destination) PutBlocked(wait time.Duration) {
+	if t := d.now(); t != nil {
+		t.blocked.Add(int64(wait))
+	}
+}
 
-// Got notes a batch taken by a builder.
-func (d *Destination) Got(rows int, first time.Time) {}
+// Got notes a batch taken by a builder; first is as in Put.
+func (d *Destination) Got(rows int, first time.Time) {
+	if t := d.now(); t != nil {
+		t.got.Add(int64(rows))
+		t.mu.Lock()
+		t.window.got = min(t.window.got+1, len(t.window.times))
+		t.mu.Unlock()
+	}
+}
 
-// Acked notes a batch that Kafka has acknowledged whole.
-func (d *Destination) Acked(rows, bytes, changes int, first time.Time) {}
+// Acked notes a batch that Kafka has acknowledged whole. Batches are
+// acknowledged in the order in which they were put.
+func (d *Destination) Acked(rows, bytes, changes int, first time.Time) {
+	t := d.now()
+	if t == nil {
+		return
+	}
+	now := time.Now()
+	d.lastAck.Store(now.UnixNano())
+	t.acked.add(rows, bytes, changes)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.window.ack()
+	t.rate = t.rateAfter(now) + float64(rows)/rateWindow.Seconds()
+	t.rateAt = now
+}
+
+// rateAfter is the rate as it has decayed until now.
+func (t *term) rateAfter(now time.Time) float64 {
+	return t.rate * math.Exp(-now.Sub(t.rateAt).Seconds()/rateWindow.Seconds())
+}
 
 // Saved notes that the position was stored; at is the time of its event.
-func (d *Destination) Saved(at time.Time) {}
+func (d *Destination) Saved(at time.Time) {
+	if d == nil {
+		return
+	}
+	d.lastSave.Store(time.Now().UnixNano())
+	d.mu.Lock()
+	d.savedAt = at
+	d.mu.Unlock()
+}
 
 // Unusual counts something that an operator wants to know of, by a fixed
 // short name such as "statement_dml", "reconnect", "tail_scan_miss".
-func (d *Destination) Unusual(what string) {}
+func (d *Destination) Unusual(what string) {
+	if d == nil {
+		return
+	}
+	d.mu.Lock()
+	d.unusual[what]++
+	d.mu.Unlock()
+}
+
+// Lag is the age of the oldest change that was read and is not acknowledged; 0
+// when there is none. Binlog times have whole seconds, so it is coarse.
+func (d *Destination) Lag() time.Duration {
+	t := d.now()
+	if t == nil {
+		return 0
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	at := t.window.oldest(t.window.acked)
+	if at == 0 {
+		return 0
+	}
+	return max(0, time.Duration(time.Now().UnixNano()-at))
+}
+
+// Rate is the number of rows per second acknowledged of late.
+func (d *Destination) Rate() float64 {
+	t := d.now()
+	if t == nil {
+		return 0
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.rateAfter(time.Now())
+}
