@@ -85,4 +85,5 @@ type Batch struct {
 	Transactions int // transactions that end in this batch
 	Bytes        int // bytes of binlog that it holds
 	Size         int // bytes charged to the relay's budget until Release
+	Built        int // bytes of the messages built from it, set before Release; 0 until then
 }
