@@ -1,0 +1,54 @@
+package message
+
+import (
+	"strconv"
+
+	"github.com/canal-relay/canal-relay/relay/event"
+)
+
+// The headers of a record: which destination wrote it, and where its last row
+// stands, so that a repeat can be told from a change.
+const (
+	HeaderDestination = "r-dest"  // the destination's name
+	HeaderPosition    = "r-pos"   // the transaction, as event.Change.Tx
+	HeaderRow         = "r-row"   // index in the transaction of the record's last row, decimal
+	HeaderEpoch       = "r-epoch" // the ownership in which it was written, decimal
+)
+
+// Origin is what the headers of all records of a term have in common. It is
+// immutable.
+type Origin struct {
+	destination, epoch []byte
+}
+
+// NewOrigin makes the Origin of a term. A negative epoch gives no r-epoch.
+func NewOrigin(destination string, epoch int64) *Origin {
+	o := &Origin{destination: []byte(destination)}
+	if epoch >= 0 {
+		o.epoch = strconv.AppendInt(nil, epoch, 10)
+	}
+	return o
+}
+
+// AppendHeaders appends the headers of a record of transaction tx whose last row
+// is row, as AppendRow wrote it. They share the memory of tx and row.
+func (o *Origin) AppendHeaders(dst []Header, tx, row []byte) []Header {
+	dst = append(dst,
+		Header{HeaderDestination, o.destination},
+		Header{HeaderPosition, tx},
+		Header{HeaderRow, row})
+	if o.epoch != nil {
+		dst = append(dst, Header{HeaderEpoch, o.epoch})
+	}
+	return dst
+}
+
+// AppendRow appends the r-row of a record that holds some rows of a change, by
+// their index in it and in order; nil is all of them.
+func AppendRow(dst []byte, c *event.Change, rows []int) []byte {
+	last := max(c.Rows, 1) - 1
+	if len(rows) > 0 {
+		last = rows[len(rows)-1]
+	}
+	return strconv.AppendUint(dst, c.Row+uint64(last), 10)
+}
