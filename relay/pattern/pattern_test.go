@@ -3,6 +3,9 @@ package pattern
 import (
 	"strings"
 	"testing"
+	"unicode/utf8"
+
+	"github.com/dlclark/regexp2"
 )
 
 func TestMatch(t *testing.T) {
@@ -145,4 +148,30 @@ func TestIsPattern(t *testing.T) {
 			t.Errorf("IsPattern(%q) = %v", s, !want)
 		}
 	}
+}
+
+// Whatever is compiled for RE2 means the same to the backtracking engine.
+func FuzzEngines(f *testing.F) {
+	f.Add(`a|ab|(c+?)\w{1,2}`, "abc")
+	f.Add(`[^\Wa-z\]]*\.$`, "x.y")
+	f.Add(`(a|b)*?(?:ab)+[[:^digit:]]`, "abab_")
+	f.Fuzz(func(t *testing.T, source, name string) {
+		if !utf8.ValidString(source) || !utf8.ValidString(name) || len(source) > 40 || len(name) > 40 {
+			t.Skip()
+		}
+		p, err := Compile(source)
+		if err != nil || p.linear == nil {
+			t.Skip()
+		}
+		deep, err := regexp2.Compile(p.linear.String(), regexp2.None)
+		if err != nil {
+			t.Skip() // an empty loop or the like that only RE2 takes
+		}
+		deep.MatchTimeout = matchLimit
+		got, _ := p.Match(name)
+		want, err := (&Pattern{source: p.source, deep: deep}).Match(name)
+		if err == nil && got != want {
+			t.Errorf("%q on %q: RE2 %v, backtracking %v", source, name, got, want)
+		}
+	})
 }
