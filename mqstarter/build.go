@@ -1,0 +1,262 @@
+package mqstarter
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/canal-relay/canal-relay/mqstarter/message"
+	"github.com/canal-relay/canal-relay/relay/event"
+)
+
+// build takes batches and turns each into a parcel, until there is no more to
+// read. A parcel that cannot be built stays in line, so that what stands before
+// it is still sent.
+func (t *term) build() {
+	defer func() {
+		if t.builders.Add(-1) == 0 {
+			close(t.line)
+		}
+	}()
+	b := newBuilder(t)
+	for {
+		p, err := t.take()
+		if err != nil {
+			t.stop(err)
+			return
+		}
+		p.count()
+		t.metrics.Got(p.rows, p.first)
+		p.err = b.fill(t.work, p)
+		p.built <- struct{}{}
+	}
+}
+
+// take gets the next batch and its place in line under one lock, so that the
+// line has the source's order without anybody dealing batches out.
+func (t *term) take() (*parcel, error) {
+	for _, c := range [...]chan struct{}{t.slots, t.taking} {
+		select {
+		case c <- struct{}{}:
+		case <-t.read.Done():
+			return nil, context.Cause(t.read)
+		}
+	}
+	defer func() { <-t.taking }()
+	batch, err := t.source.Next(t.read)
+	if err != nil {
+		return nil, err
+	}
+	p := t.free.get()
+	if p == nil {
+		p = t.newParcel()
+	}
+	p.batch = batch
+	t.line <- p // has as many places as there are slots
+	return p, nil
+}
+
+// builder is what one goroutine needs to build parcels.
+type builder struct {
+	flat    *message.Flat
+	targets targets
+	split   splitter
+	origin  *message.Origin // nil without headers
+	common  int             // bytes of what headers have in common, with framing
+	now     int64           // when the parcel was begun, in milliseconds since 1970
+}
+
+// headerFraming is what lengths of a header take in a record at most.
+const headerFraming = 10
+
+func newBuilder(t *term) *builder {
+	b := &builder{flat: message.NewFlat(t.config.Flat), targets: newTargets(t)}
+	if t.config.Headers {
+		b.origin = message.NewOrigin(t.config.Destination, t.epoch)
+		for _, h := range b.origin.AppendHeaders(nil, nil, nil) {
+			b.common += headerFraming + len(h.Key) + len(h.Value)
+		}
+	}
+	return b
+}
+
+// fill builds the messages of p's batch. The raw rows are not needed after
+// that, and are let go of long before the acknowledgement.
+func (b *builder) fill(ctx context.Context, p *parcel) error {
+	b.now = time.Now().UnixMilli()
+	for i := range p.batch.Changes {
+		c := &p.batch.Changes[i]
+		if err := b.change(ctx, p, c); err != nil {
+			return fmt.Errorf("build message of %s at %s:%d: %w", name(c), c.File, c.Offset, err)
+		}
+	}
+	p.cut(b.origin)
+	p.Resume, p.Rows = p.batch.Resume, p.batch.Rows
+	p.batch.Built = len(p.arena)
+	clear(p.batch.Changes)
+	return nil
+}
+
+func name(c *event.Change) string {
+	if c.Schema == "" && c.Table == "" {
+		return "a statement"
+	}
+	return c.Schema + "." + c.Table
+}
+
+// change builds one message, or one for each partition to which its rows go,
+// in the order of partitions.
+func (b *builder) change(ctx context.Context, p *parcel, c *event.Change) error {
+	to, err := b.targets.of(ctx, c)
+	if err != nil {
+		return err
+	}
+	if err := b.flat.Open(c); err != nil {
+		return err
+	}
+	if !to.rule.Hashed || b.flat.Rows() == 0 {
+		return b.message(p, c, to, to.partition(b.flat.Rows()), nil)
+	}
+	groups, err := b.split.split(b.flat, to)
+	if err != nil {
+		return err
+	}
+	for _, g := range groups {
+		if err := b.message(p, c, to, g.partition, g.rows); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// message appends one message with some rows of the change that is open, nil
+// being all. One that is too large is built again row by row.
+func (b *builder) message(p *parcel, c *event.Change, to *target, partition int32, rows []int) error {
+	s := p.span(c)
+	var err error
+	if p.arena, err = b.flat.Append(p.arena, rows, p.batch.ID, b.now); err != nil {
+		return err
+	}
+	s.valueEnd = len(p.arena)
+	s.row = s.valueEnd
+	p.arena = message.AppendRow(p.arena, c, rows)
+	s.rowEnd = len(p.arena)
+
+	size := s.valueEnd - s.value
+	if b.origin != nil {
+		size += b.common + s.posEnd - s.pos + s.rowEnd - s.row
+	}
+	if size > to.limit {
+		p.arena = p.arena[:s.value]
+		return b.oversize(p, c, to, partition, rows, size)
+	}
+	p.spans = append(p.spans, s)
+	p.Messages = append(p.Messages, message.Message{Topic: to.topic, Partition: partition, Schema: c.Schema, Table: c.Table})
+	return nil
+}
+
+// oversize splits a message that is too large by row. A single row is refused:
+// nothing of its batch has been sent yet.
+func (b *builder) oversize(p *parcel, c *event.Change, to *target, partition int32, rows []int, size int) error {
+	n := len(rows)
+	if rows == nil {
+		n = b.flat.Rows()
+	}
+	if n < 2 {
+		return b.tooLarge(c, to, rows, size)
+	}
+	for i := range n {
+		row := i
+		if rows != nil {
+			row = rows[i]
+		}
+		if err := b.message(p, c, to, partition, []int{row}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ErrOversize says that a message is larger than Kafka takes.
+var ErrOversize = errors.New("the message is too large")
+
+func (b *builder) tooLarge(c *event.Change, to *target, rows []int, size int) error {
+	key := "no row"
+	if c.Layout != nil {
+		row := 0
+		if len(rows) > 0 {
+			row = rows[0]
+		}
+		key = b.key(c.Layout, row)
+	}
+	return fmt.Errorf("%w: %d bytes (%s), topic %s takes %d: raise the producer's request size and the topic's max.message.bytes, "+
+		"or choose what to do with such messages", ErrOversize, size, key, to.topic, to.limit)
+}
+
+// key names a row's primary key by columns and size; its text may be a secret.
+func (b *builder) key(l *event.Layout, row int) string {
+	var names []byte
+	size := 0
+	for _, i := range l.Table.PrimaryKey {
+		text, err := b.flat.AppendKey(nil, row, i)
+		if err != nil {
+			continue
+		}
+		if names != nil {
+			names = append(names, ", "...)
+		}
+		names = append(names, l.Columns[i].Name...)
+		size += len(text)
+	}
+	if names == nil {
+		return "no primary key"
+	}
+	return fmt.Sprintf("primary key %s of %d bytes", names, size)
+}
+
+// count sums up what metrics want to know of the batch.
+func (p *parcel) count() {
+	b := p.batch
+	p.bytes, p.changes = b.Bytes, len(b.Changes)
+	for i := range b.Changes {
+		p.rows += b.Changes[i].Rows
+	}
+	if len(b.Changes) > 0 {
+		p.first = time.Unix(b.Changes[0].Time, 0)
+	}
+}
+
+// span begins a message: it notes the transaction, which messages in a row
+// share, and where the value begins.
+func (p *parcel) span(c *event.Change) span {
+	var s span
+	if n := len(p.spans); n > 0 {
+		s.pos, s.posEnd = p.spans[n-1].pos, p.spans[n-1].posEnd
+	}
+	if !bytes.Equal(p.arena[s.pos:s.posEnd], c.Tx) {
+		s.pos = len(p.arena)
+		p.arena = append(p.arena, c.Tx...)
+		s.posEnd = len(p.arena)
+	}
+	s.value = len(p.arena)
+	return s
+}
+
+// cut gives every message its bytes, now that the arena no longer moves.
+func (p *parcel) cut(o *message.Origin) {
+	for i, s := range p.spans {
+		p.Messages[i].Value = p.arena[s.value:s.valueEnd:s.valueEnd]
+		if o != nil {
+			p.headers = o.AppendHeaders(p.headers, p.arena[s.pos:s.posEnd:s.posEnd], p.arena[s.row:s.rowEnd:s.rowEnd])
+		}
+	}
+	if len(p.headers) == 0 {
+		return
+	}
+	each := len(p.headers) / len(p.spans)
+	for i := range p.Messages {
+		p.Messages[i].Headers = p.headers[i*each : (i+1)*each : (i+1)*each]
+	}
+}

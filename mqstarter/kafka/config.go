@@ -1,0 +1,178 @@
+package kafka
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/sasl"
+	"github.com/twmb/franz-go/pkg/sasl/plain"
+	"github.com/twmb/franz-go/pkg/sasl/scram"
+)
+
+// Create says who makes a topic of changes that does not exist.
+type Create string
+
+// The ways a missing topic is dealt with.
+const (
+	CreateBroker Create = "broker" // the broker may, when it is set to
+	CreateRelay  Create = "relay"  // we do, with Partitions and Replication
+	CreateNever  Create = "never"  // nobody: it is an error
+)
+
+// SASL is how the client says who it is.
+type SASL struct {
+	Mechanism      string // PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512; empty for none
+	User, Password string
+}
+
+// Defaults of a Config: what Canal ships, but for in-flight requests, which are
+// several here (idempotence keeps their order).
+const (
+	DefaultAcks            = "all"
+	DefaultCompression     = "none"
+	DefaultLinger          = time.Millisecond
+	DefaultBatchBytes      = 16 << 10
+	DefaultMaxRequestBytes = 1 << 20
+	DefaultBufferBytes     = 32 << 20
+)
+
+// Config is what a Producer is told.
+type Config struct {
+	Brokers  []string // host:port of some brokers of the cluster
+	ClientID string
+
+	// Acks is all, 1 or 0. Only with all is the producer idempotent, and only
+	// then is nothing lost or swapped when a broker fails; 1 and 0 are what an
+	// operator may have set for Canal, and send one request at a time.
+	Acks        string
+	Compression string        // none, gzip, snappy, lz4 or zstd
+	Linger      time.Duration // how long a batch may wait for more records
+
+	// BatchBytes and MaxRequestBytes are limits of a batch of records and of a
+	// record, before compression; the larger one bounds batches. They are no
+	// targets: a batch is sent when Linger is over, and grows while the broker
+	// is busy with earlier ones.
+	BatchBytes      int
+	MaxRequestBytes int
+	BufferBytes     int // bytes of records not yet acknowledged; Send waits beyond
+
+	TLS  *tls.Config // nil for plain text
+	SASL SASL
+
+	Topics      []string // known before the first record; looked at by Claim
+	Create      Create
+	Partitions  int32 // of topics that we create
+	Replication int16 // of topics that we create; -1 is the broker's default
+}
+
+// DefaultConfig is a Config that lacks only Brokers.
+func DefaultConfig() Config {
+	return Config{
+		ClientID:        "canal-relay",
+		Acks:            DefaultAcks,
+		Compression:     DefaultCompression,
+		Linger:          DefaultLinger,
+		BatchBytes:      DefaultBatchBytes,
+		MaxRequestBytes: DefaultMaxRequestBytes,
+		BufferBytes:     DefaultBufferBytes,
+		Create:          CreateBroker,
+		Partitions:      1,
+		Replication:     -1,
+	}
+}
+
+var codecs = map[string]kgo.CompressionCodec{
+	"none":   kgo.NoCompression(),
+	"gzip":   kgo.GzipCompression(),
+	"snappy": kgo.SnappyCompression(),
+	"lz4":    kgo.Lz4Compression(),
+	"zstd":   kgo.ZstdCompression(),
+}
+
+// Validate reports what in c cannot work.
+func (c *Config) Validate() error {
+	_, codec := codecs[c.Compression]
+	_, err := c.mechanism()
+	switch {
+	case len(c.Brokers) == 0:
+		return errors.New("no Kafka broker is named")
+	case c.Acks != "all" && c.Acks != "-1" && c.Acks != "1" && c.Acks != "0":
+		return fmt.Errorf("acks %q: choose all, 1 or 0", c.Acks)
+	case !codec:
+		return fmt.Errorf("compression %q: choose none, gzip, snappy, lz4 or zstd", c.Compression)
+	case c.Linger < 0 || c.Linger > time.Minute:
+		return fmt.Errorf("linger %s: choose 0 to 1m", c.Linger)
+	case c.BatchBytes < 0 || c.BatchBytes > math.MaxInt32/4:
+		return fmt.Errorf("batch size %d bytes: choose up to 512 MiB", c.BatchBytes)
+	case c.MaxRequestBytes < 1<<10 || c.MaxRequestBytes > math.MaxInt32/4:
+		return fmt.Errorf("request size %d bytes: choose 1 KiB to 512 MiB", c.MaxRequestBytes)
+	case c.BufferBytes < c.MaxRequestBytes:
+		return fmt.Errorf("buffer of %d bytes: it must hold a request of %d", c.BufferBytes, c.MaxRequestBytes)
+	case c.Create != CreateBroker && c.Create != CreateRelay && c.Create != CreateNever:
+		return fmt.Errorf("topic creation %q: choose broker, relay or never", c.Create)
+	case c.Create == CreateRelay && (c.Partitions < 1 || c.Replication == 0 || c.Replication < -1):
+		return fmt.Errorf("topics cannot be created with %d partitions and replication %d", c.Partitions, c.Replication)
+	}
+	return err
+}
+
+func (c *Config) mechanism() (sasl.Mechanism, error) {
+	switch c.SASL.Mechanism {
+	case "":
+		return nil, nil
+	case "PLAIN":
+		return plain.Auth{User: c.SASL.User, Pass: c.SASL.Password}.AsMechanism(), nil
+	case "SCRAM-SHA-256":
+		return scram.Auth{User: c.SASL.User, Pass: c.SASL.Password}.AsSha256Mechanism(), nil
+	case "SCRAM-SHA-512":
+		return scram.Auth{User: c.SASL.User, Pass: c.SASL.Password}.AsSha512Mechanism(), nil
+	}
+	return nil, fmt.Errorf("SASL mechanism %q: choose PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512", c.SASL.Mechanism)
+}
+
+func (c *Config) idempotent() bool { return c.Acks == "all" || c.Acks == "-1" }
+
+// batchLimit is the most that a batch may have, with its header.
+func (c *Config) batchLimit() int { return max(c.BatchBytes, c.MaxRequestBytes) }
+
+// options are franz-go's, but for those that belong to one Producer.
+func (c *Config) options() ([]kgo.Opt, error) {
+	mechanism, err := c.mechanism()
+	if err != nil {
+		return nil, err
+	}
+	options := []kgo.Opt{
+		kgo.SeedBrokers(c.Brokers...),
+		kgo.ClientID(c.ClientID),
+		kgo.DialTimeout(dialTimeout),
+		kgo.DisableClientMetrics(), // they would delay closing, and nobody reads them
+		kgo.RecordPartitioner(kgo.ManualPartitioner()),
+		kgo.ProducerBatchCompression(codecs[c.Compression]),
+		kgo.ProducerLinger(c.Linger),
+		kgo.MaxBufferedRecords(math.MaxInt32), // bytes bound them
+		kgo.MaxBufferedBytes(c.BufferBytes),
+		kgo.UnknownTopicRetries(-1), // a topic that was seen is waited for
+	}
+	switch c.Acks {
+	case "0":
+		options = append(options, kgo.RequiredAcks(kgo.NoAck()), kgo.DisableIdempotentWrite(), kgo.MaxProduceRequestsInflightPerBroker(1))
+	case "1":
+		options = append(options, kgo.RequiredAcks(kgo.LeaderAck()), kgo.DisableIdempotentWrite(), kgo.MaxProduceRequestsInflightPerBroker(1))
+	default:
+		options = append(options, kgo.RequiredAcks(kgo.AllISRAcks()), kgo.StopProducerOnDataLossDetected())
+	}
+	if c.Create == CreateBroker {
+		options = append(options, kgo.AllowAutoTopicCreation())
+	}
+	if c.TLS != nil {
+		options = append(options, kgo.DialTLSConfig(c.TLS))
+	}
+	if mechanism != nil {
+		options = append(options, kgo.SASL(mechanism))
+	}
+	return options, nil
+}

@@ -1,0 +1,127 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/canal-relay/canal-relay/mqstarter/message"
+)
+
+// flight is a parcel whose acknowledgements are awaited. Its records stand in
+// one block of memory.
+type flight struct {
+	producer *Producer
+	records  []kgo.Record
+	headers  []kgo.RecordHeader
+	parcel   *message.Parcel
+	left     atomic.Int64 // records not settled, plus one while they are handed over
+	err      error        // the first refusal; promises run one at a time
+	done     func(error)
+}
+
+// Send hands the records of a parcel to franz-go, in order. It waits only for
+// what is not known yet of a topic, and while franz-go's buffer is full. A
+// topic or partition that does not exist fails the parcel before any record of
+// it is sent.
+func (p *Producer) Send(ctx context.Context, parcel *message.Parcel, done func(error)) {
+	if err := context.Cause(p.record); err != nil {
+		done(err)
+		return
+	}
+	if err := p.exist(ctx, parcel.Messages); err != nil {
+		p.fail(err)
+		done(err)
+		return
+	}
+	f := p.newFlight(parcel, done)
+	for i := range f.records {
+		// Both contexts fail a record that is in no request yet: ctx when the
+		// term drops everything, the record's own after the first refusal.
+		p.client.Produce(ctx, &f.records[i], f.settle)
+	}
+	f.land()
+}
+
+// exist looks at every topic and partition that the messages name.
+func (p *Producer) exist(ctx context.Context, messages []message.Message) error {
+	var last topic
+	var name string
+	for i := range messages {
+		m := &messages[i]
+		if m.Topic != name || name == "" {
+			t, err := p.topic(ctx, m.Topic)
+			if err != nil {
+				return fmt.Errorf("table %s.%s: %w", m.Schema, m.Table, err)
+			}
+			last, name = t, m.Topic
+		}
+		if m.Partition < 0 || m.Partition >= last.partitions {
+			return named("topic %s has %d partitions, partition %d is wanted (table %s.%s): create it with %s",
+				name, last.partitions, m.Partition, m.Schema, m.Table, p.command(name, "alter", m.Partition+1))
+		}
+	}
+	return nil
+}
+
+func (p *Producer) newFlight(parcel *message.Parcel, done func(error)) *flight {
+	n := 0
+	for i := range parcel.Messages {
+		n += len(parcel.Messages[i].Headers)
+	}
+	f := &flight{
+		producer: p, parcel: parcel, done: done,
+		records: make([]kgo.Record, len(parcel.Messages)),
+		headers: make([]kgo.RecordHeader, 0, n),
+	}
+	f.left.Store(int64(len(f.records)) + 1)
+	for i := range parcel.Messages {
+		m, first := &parcel.Messages[i], len(f.headers)
+		for _, h := range m.Headers {
+			f.headers = append(f.headers, kgo.RecordHeader{Key: h.Key, Value: h.Value})
+		}
+		f.records[i] = kgo.Record{
+			Topic: m.Topic, Partition: m.Partition, Key: m.Key, Value: m.Value,
+			Headers: f.headers[first:len(f.headers):len(f.headers)], Context: p.record,
+		}
+	}
+	return f
+}
+
+// settle is franz-go's promise, called for one record at a time by a goroutine
+// that everything else waits for: it only counts, and at the first refusal
+// fails all records that are in no request yet.
+func (f *flight) settle(r *kgo.Record, err error) {
+	if err != nil && f.err == nil {
+		f.err = f.producer.refusal(r, err)
+	}
+	f.land()
+}
+
+// land counts one down; the last one tells the term.
+func (f *flight) land() {
+	if f.left.Add(-1) == 0 {
+		f.done(f.err)
+	}
+}
+
+// refusal is the reason why a record failed: its own, or that of the first
+// record that failed, which took the others with it.
+func (p *Producer) refusal(r *kgo.Record, err error) error {
+	if errors.Is(err, context.Canceled) || errors.Is(err, kgo.ErrClientClosed) {
+		if first := context.Cause(p.record); first != nil {
+			return first
+		}
+		return err
+	}
+	err = fmt.Errorf("topic %s, partition %d: %w", r.Topic, r.Partition, err)
+	if errors.Is(err, kerr.MessageTooLarge) {
+		err = fmt.Errorf("a record of %d bytes is too large: %w", len(r.Key)+len(r.Value), err)
+	}
+	p.fail(err)
+	return err
+}

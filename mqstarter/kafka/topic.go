@@ -1,0 +1,215 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+const (
+	// batchOverhead is the header of a record batch, and recordOverhead what a
+	// record has besides key, value and headers (all lengths at their longest):
+	// https://kafka.apache.org/documentation/#messageformat
+	batchOverhead  = 61
+	recordOverhead = 48
+	// topicWait is how long a topic may take to appear after the broker was
+	// asked for it, which also makes it create the topic.
+	topicWait  = 5 * time.Second
+	topicPause = 100 * time.Millisecond
+)
+
+// topic is what a term knows of a topic.
+type topic struct {
+	partitions int32
+	limit      int // bytes of a batch: max.message.bytes
+}
+
+// Limit returns the bytes that key, value and headers of a record of a topic
+// may have together, before compression: the smaller of the request size and
+// the topic's max.message.bytes, less overhead.
+func (p *Producer) Limit(ctx context.Context, name string) (int, error) {
+	t, err := p.topic(ctx, name)
+	if err != nil {
+		return 0, err
+	}
+	return min(t.limit, p.config.MaxRequestBytes) - batchOverhead - recordOverhead, nil
+}
+
+// batchLimit tells franz-go how large batches of a topic may get. It is asked
+// with locks held, so that it must not wait: the topic was looked up before
+// its first record was produced.
+func (p *Producer) batchLimit(name string) int32 {
+	p.mu.Lock()
+	t, ok := p.topics[name]
+	p.mu.Unlock()
+	limit := p.config.batchLimit()
+	if ok {
+		limit = min(limit, t.limit)
+	}
+	return int32(max(limit, 512))
+}
+
+// topic looks a topic up, once a term. It waits for a cluster that is away,
+// and for a moment for a topic that is being created.
+func (p *Producer) topic(ctx context.Context, name string) (topic, error) {
+	if t, ok := p.known(name); ok {
+		return t, nil
+	}
+	p.asking.Lock()
+	defer p.asking.Unlock()
+	if t, ok := p.known(name); ok {
+		return t, nil
+	}
+	var t topic
+	var err error
+	if t.partitions, err = p.partitions(ctx, name); err != nil {
+		return topic{}, err
+	}
+	if t.limit, err = p.messageLimit(ctx, name); err != nil {
+		return topic{}, fmt.Errorf("read max.message.bytes of topic %s: %w", name, err)
+	}
+	p.mu.Lock()
+	p.topics[name] = t
+	p.mu.Unlock()
+	return t, nil
+}
+
+func (p *Producer) known(name string) (topic, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	t, ok := p.topics[name]
+	return t, ok
+}
+
+// partitions returns how many partitions a topic has, after having it created
+// if that is wanted.
+func (p *Producer) partitions(ctx context.Context, name string) (int32, error) {
+	var n int32
+	var missing time.Time // when the topic was first seen to be missing
+	for {
+		err := p.ask(ctx, func(ctx context.Context) (err error) {
+			n, err = p.askPartitions(ctx, name, p.config.Create == CreateBroker)
+			if errors.Is(err, kerr.UnknownTopicOrPartition) {
+				n, err = 0, nil
+			}
+			return err
+		})
+		switch {
+		case err != nil:
+			return 0, fmt.Errorf("look up topic %s: %w", name, err)
+		case n > 0:
+			return n, nil
+		case missing.IsZero():
+			missing = time.Now()
+			if p.config.Create == CreateRelay {
+				if err := p.create(ctx, name); err != nil {
+					return 0, fmt.Errorf("create topic %s: %w", name, err)
+				}
+			}
+		case p.config.Create == CreateNever || time.Since(missing) > topicWait:
+			return 0, named("topic %s does not exist, and was not created: create it with %s", name, p.command(name, "create", p.config.Partitions))
+		}
+		select {
+		case <-time.After(topicPause):
+		case <-ctx.Done():
+			return 0, ctx.Err()
+		}
+	}
+}
+
+// askPartitions asks once. A topic without a leader is one that is away.
+func (p *Producer) askPartitions(ctx context.Context, name string, create bool) (int32, error) {
+	request := kmsg.NewPtrMetadataRequest()
+	request.AllowAutoTopicCreation = create
+	wanted := kmsg.NewMetadataRequestTopic()
+	wanted.Topic = &name
+	request.Topics = append(request.Topics, wanted)
+	response, err := request.RequestWith(ctx, p.client)
+	if err != nil {
+		return 0, err
+	}
+	if len(response.Topics) != 1 {
+		return 0, fmt.Errorf("the answer is about %d topics instead of one", len(response.Topics))
+	}
+	t := response.Topics[0]
+	return int32(len(t.Partitions)), kerr.ErrorForCode(t.ErrorCode)
+}
+
+// create has a topic created as configured. One that exists by now is fine.
+func (p *Producer) create(ctx context.Context, name string) error {
+	return p.ask(ctx, func(ctx context.Context) error {
+		request := kmsg.NewPtrCreateTopicsRequest()
+		request.TimeoutMillis = int32(askTimeout.Milliseconds())
+		wanted := kmsg.NewCreateTopicsRequestTopic()
+		wanted.Topic, wanted.NumPartitions, wanted.ReplicationFactor = name, p.config.Partitions, p.config.Replication
+		request.Topics = append(request.Topics, wanted)
+		response, err := request.RequestWith(ctx, p.client)
+		if err != nil {
+			return err
+		}
+		for _, t := range response.Topics {
+			err = kerr.ErrorForCode(t.ErrorCode)
+			if err != nil && !errors.Is(err, kerr.TopicAlreadyExists) {
+				if t.ErrorMessage != nil {
+					err = fmt.Errorf("%w (%s)", err, *t.ErrorMessage)
+				}
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// messageLimit returns a topic's max.message.bytes. Where it may not be read,
+// the request size has to do, and a record that the broker finds too large
+// ends the term all the same.
+func (p *Producer) messageLimit(ctx context.Context, name string) (int, error) {
+	limit := p.config.batchLimit()
+	err := p.ask(ctx, func(ctx context.Context) error {
+		request := kmsg.NewPtrDescribeConfigsRequest()
+		resource := kmsg.NewDescribeConfigsRequestResource()
+		resource.ResourceType = kmsg.ConfigResourceTypeTopic
+		resource.ResourceName = name
+		resource.ConfigNames = []string{"max.message.bytes"}
+		request.Resources = append(request.Resources, resource)
+		response, err := request.RequestWith(ctx, p.client)
+		if err != nil {
+			return err
+		}
+		for _, r := range response.Resources {
+			if err := kerr.ErrorForCode(r.ErrorCode); err != nil {
+				return err
+			}
+			for _, c := range r.Configs {
+				if n, err := value(c); err == nil && c.Name == "max.message.bytes" {
+					limit = n
+				}
+			}
+		}
+		return nil
+	})
+	if errors.Is(err, kerr.TopicAuthorizationFailed) || errors.Is(err, kerr.ClusterAuthorizationFailed) {
+		p.log.Info("max.message.bytes may not be read, taking the request size", "topic", name, "bytes", limit)
+		err = nil
+	}
+	return limit, err
+}
+
+func value(c kmsg.DescribeConfigsResponseResourceConfig) (int, error) {
+	if c.Value == nil {
+		return 0, errors.New("no value")
+	}
+	return strconv.Atoi(*c.Value)
+}
+
+// command is what an administrator would type.
+func (p *Producer) command(name, verb string, partitions int32) string {
+	return fmt.Sprintf("kafka-topics --bootstrap-server %s --%s --topic %s --partitions %d",
+		strings.Join(p.config.Brokers, ","), verb, name, max(partitions, 1))
+}

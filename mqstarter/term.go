@@ -1,0 +1,159 @@
+package mqstarter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	// lastSave is how long saving the position may take after the drain timeout.
+	lastSave = 500 * time.Millisecond
+	// closeTimeout bounds closing a producer that has nothing left to do.
+	closeTimeout = 500 * time.Millisecond
+)
+
+// term is one run of a Starter. Its goroutines are the source's, the builders,
+// the sender, the committer, and the watcher, which ends the others.
+//
+// Three contexts nest, each with the reason why it ended:
+//
+//	hold   the right to write: ends at once when the lease may be gone
+//	work   sending and waiting for acknowledgements: ends with hold, or when
+//	       draining took too long
+//	read   taking batches: ends with work, or when the term is to end in order
+//
+// The first reason of all is what the term returns, since a context that ends
+// with its parent takes the parent's reason only if it had none itself.
+type term struct {
+	*Starter
+	source   Source
+	producer Producer
+	epoch    int64
+
+	hold, work, read   context.Context
+	drop, giveUp, stop context.CancelCauseFunc
+
+	taking   chan struct{} // a lock, held from Source.Next until the batch has its place in line
+	builders atomic.Int32  // that have not ended; the last one closes line
+	slots    chan struct{} // one token for each parcel from before Next until Release
+	line     chan *parcel  // in the source's order, built or being built
+	sent     chan *parcel  // in the same order, handed to the producer
+	free     freeList
+
+	refused atomic.Bool   // the latch: a message failed for good, nothing more is sent
+	settled chan struct{} // closed when the committer has ended
+	commit  committer     // the committer's own
+}
+
+func newTerm(s *Starter, epoch int64, source Source, producer Producer) *term {
+	return &term{
+		Starter: s, source: source, producer: producer, epoch: epoch,
+		taking:  make(chan struct{}, 1),
+		slots:   make(chan struct{}, s.config.Window),
+		line:    make(chan *parcel, s.config.Window),
+		sent:    make(chan *parcel, s.config.Window),
+		settled: make(chan struct{}),
+	}
+}
+
+func (t *term) run(ctx context.Context) error {
+	t.hold, t.drop = context.WithCancelCause(context.WithoutCancel(ctx))
+	t.work, t.giveUp = context.WithCancelCause(t.hold)
+	t.read, t.stop = context.WithCancelCause(t.work)
+	defer t.drop(nil)
+
+	var all sync.WaitGroup
+	all.Go(t.stream)
+	t.builders.Store(int32(t.config.Builders))
+	for range t.config.Builders {
+		all.Go(t.build)
+	}
+	all.Go(t.send)
+	all.Go(t.settle)
+	all.Go(func() { t.watch(ctx) })
+	all.Wait()
+	reason := context.Cause(t.read)
+	if ctx.Err() != nil && drains(context.Cause(ctx)) && !t.commit.clean {
+		return fmt.Errorf("%w: %w", ErrUnsettled, reason)
+	}
+	return reason
+}
+
+// stream runs the source. One that ends by itself says so through Next, when
+// everything it read is taken.
+func (t *term) stream() {
+	err := t.source.Run(t.read)
+	if err != nil && !errors.Is(err, io.EOF) {
+		t.stop(fmt.Errorf("read changes: %w", err))
+	}
+}
+
+// watch ends the term: at once when the context ends without leave to drain,
+// and otherwise when everything has settled or the drain timeout is over. It
+// closes the producer before anything else has been joined, since a lost lease
+// means that nothing may be written any more.
+func (t *term) watch(ctx context.Context) {
+	defer t.close()
+	ended, stopped := ctx.Done(), t.read.Done()
+	var cut <-chan struct{}
+	var late, over <-chan time.Time
+	for {
+		select {
+		case <-ended:
+			cause := context.Cause(ctx)
+			if !drains(cause) {
+				t.drop(cause)
+				return
+			}
+			t.stop(cause)
+			ended, cut, late = nil, cuts(cause), time.After(t.config.DrainTimeout)
+		case <-cut:
+			t.drop(context.Cause(ctx))
+			return
+		case <-stopped:
+			stopped = nil
+			// The end of the files is not a reason to hurry.
+			if late == nil && !errors.Is(context.Cause(t.read), io.EOF) {
+				late = time.After(t.config.DrainTimeout)
+			}
+		case <-late:
+			t.giveUp(ErrUnsettled)
+			late, over = nil, time.After(lastSave)
+		case <-over:
+			t.drop(ErrUnsettled)
+			return
+		case <-t.settled:
+			return
+		}
+	}
+}
+
+func (t *term) close() {
+	ctx, cancel := context.WithTimeout(t.hold, closeTimeout)
+	defer cancel()
+	if err := t.producer.Close(ctx); err != nil && t.hold.Err() == nil {
+		t.stop(fmt.Errorf("close producer: %w", err))
+	}
+}
+
+// drains reports whether a term that ends for this cause may let its window
+// settle.
+func drains(cause error) bool {
+	var d interface{ Drain() bool }
+	return errors.As(cause, &d) && d.Drain()
+}
+
+// cuts returns the channel that is closed when a term that may drain must drop
+// everything after all; nil if its cause has none.
+func cuts(cause error) <-chan struct{} {
+	var c interface{ Cut() <-chan struct{} }
+	if errors.As(cause, &c) {
+		return c.Cut()
+	}
+	return nil
+}
