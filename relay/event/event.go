@@ -86,4 +86,7 @@ type Batch struct {
 	Bytes        int // bytes of binlog that it holds
 	Size         int // bytes charged to the relay's budget until Release
 	Built        int // bytes of the messages built from it, set before Release; 0 until then
+
+	// Arena holds bytes that Changes point into. It is the relay's.
+	Arena []byte
 }
