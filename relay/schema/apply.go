@@ -1,0 +1,236 @@
+package schema
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/canal-relay/canal-relay/relay/schema/ddl"
+)
+
+// Apply follows a logged statement and returns what Canal would announce for
+// it. ErrStatement: it leaves the layout of a captured table unknown.
+func (t *Tracker) Apply(ctx context.Context, q Statement) ([]ddl.Result, error) {
+	t.at = q.At
+	st, changed, err := t.replay(q)
+	if err != nil {
+		return st.Results, err
+	}
+	if !changed {
+		return st.Results, nil
+	}
+	if err := t.confirm(ctx, st, q); err != nil {
+		return st.Results, err
+	}
+	return st.Results, t.record(ctx, Entry{At: q.At, SQL: q.SQL, Database: q.Database, SQLMode: q.SQLMode, MariaDB: q.MariaDB, Version: q.Version})
+}
+
+// replay applies a statement to the layouts and reports whether it changed any.
+func (t *Tracker) replay(q Statement) (ddl.Statement, bool, error) {
+	st, err := ddl.Parse(q.SQL, q.Database, ddl.Options{SQLMode: q.SQLMode, MariaDB: q.MariaDB, Version: q.Version})
+	if err != nil && len(st.Changes) == 0 {
+		t.unread++ // it names no table
+	}
+	changed := false
+	for _, c := range st.Changes {
+		why := err
+		if _, ok := c.(ddl.Forget); !ok {
+			var did bool
+			did, why = t.change(c)
+			changed = changed || did
+		}
+		if why == nil {
+			continue
+		}
+		n := subject(c)
+		if q.Captured != nil && q.Captured(n.Schema, n.Table) {
+			return st, changed, fmt.Errorf("%w: %s.%s at %s:%d: %w: %s", ErrStatement, n.Schema, n.Table, q.At.File, q.At.Offset, why, shorten(q.SQL))
+		}
+		t.unread++
+		changed = t.drop(n) || changed
+	}
+	return st, changed, nil
+}
+
+// subject is the table that a change is about.
+func subject(c ddl.Change) ddl.Name {
+	switch c := c.(type) {
+	case ddl.AlterTable:
+		return c.Name
+	case ddl.Forget:
+		return c.Name
+	}
+	return ddl.Name{}
+}
+
+// shorten cuts a statement for an error message.
+func shorten(sql string) string {
+	if len(sql) > 200 {
+		return strings.ToValidUTF8(sql[:200], "") + "…"
+	}
+	return sql
+}
+
+// change applies one effect and reports whether any layout or database changed.
+func (t *Tracker) change(c ddl.Change) (bool, error) {
+	switch c := c.(type) {
+	case ddl.CreateTable:
+		return t.createTable(c), nil
+	case ddl.CreateLike:
+		return t.createLike(c), nil
+	case ddl.AlterTable:
+		return t.alterTable(c)
+	case ddl.RenameTable:
+		return t.rename(c.From, c.To), nil
+	case ddl.DropTable:
+		return !c.Temporary && t.drop(c.Name), nil
+	case ddl.Database:
+		return t.database(c), nil
+	case ddl.DropDatabase:
+		return t.dropDatabase(c.Schema), nil
+	}
+	return false, nil
+}
+
+func (t *Tracker) drop(n ddl.Name) bool {
+	l := t.find(n.Schema, n.Table)
+	if l != nil {
+		delete(t.tables, t.key(l.Schema, l.Name))
+	}
+	return l != nil
+}
+
+func (t *Tracker) put(n ddl.Name, l *layout) {
+	n = t.name(n)
+	table := *l.Table
+	table.Schema, table.Name = n.Schema, n.Table
+	l.Table = &table
+	t.tables[t.key(n.Schema, n.Table)] = l
+}
+
+// createTable tracks a new table. A temporary one hides a table for its session
+// only, and its rows are never logged as rows.
+func (t *Tracker) createTable(c ddl.CreateTable) bool {
+	switch {
+	case c.Temporary, c.IfNotExists && t.find(c.Schema, c.Table) != nil:
+		return false
+	case c.Unknown:
+		return t.drop(c.Name)
+	}
+	t.put(c.Name, t.create(c))
+	return true
+}
+
+func (t *Tracker) createLike(c ddl.CreateLike) bool {
+	if c.Temporary || c.IfNotExists && t.find(c.Schema, c.Table) != nil {
+		return false
+	}
+	l := t.find(c.Like.Schema, c.Like.Table)
+	if l == nil {
+		return t.drop(c.Name)
+	}
+	copied := *l
+	t.put(c.Name, &copied)
+	return true
+}
+
+// rename moves a table. A table that is not tracked stays so under its new
+// name.
+func (t *Tracker) rename(from, to ddl.Name) bool {
+	l := t.find(from.Schema, from.Table)
+	if l == nil {
+		return t.drop(to)
+	}
+	t.drop(ddl.Name{Schema: l.Schema, Table: l.Name})
+	moved := *l
+	t.put(to, &moved)
+	return true
+}
+
+func (t *Tracker) alterTable(c ddl.AlterTable) (bool, error) {
+	changed := false
+	if l := t.find(c.Schema, c.Table); l != nil && len(c.Items) > 0 {
+		l, err := t.alter(l, c)
+		if err != nil {
+			return false, err
+		}
+		t.put(ddl.Name{Schema: l.Schema, Table: l.Name}, l)
+		changed = true
+	}
+	if c.RenameTo != (ddl.Name{}) {
+		changed = t.rename(c.Name, c.RenameTo) || changed
+	}
+	return changed, nil
+}
+
+// charset is the default character set of a database.
+func (t *Tracker) charset(schema string) string {
+	if cs := t.databases[t.key(schema, "").schema]; cs != "" {
+		return cs
+	}
+	return t.config.Charset
+}
+
+func (t *Tracker) database(c ddl.Database) bool {
+	k := t.key(c.Schema, "").schema
+	was, known := t.databases[k]
+	if c.Create && c.IfNotExists && known {
+		return false
+	}
+	cs := charset(c.Charset, c.Collation, t.config.Charset)
+	if c.Charset == "" && c.Collation == "" && !c.Create {
+		cs = was
+	}
+	t.databases[k] = cs
+	return cs != was
+}
+
+func (t *Tracker) dropDatabase(schema string) bool {
+	k := t.key(schema, "").schema
+	_, changed := t.databases[k]
+	delete(t.databases, k)
+	for name := range t.tables {
+		if name.schema == k {
+			delete(t.tables, name)
+			changed = true
+		}
+	}
+	return changed
+}
+
+// confirm settles a CREATE TABLE IF NOT EXISTS of a captured table that was not
+// tracked: if the table was there already, the statement's text does not say
+// what it looks like. Another number of columns, or other types, will show in
+// the table map; other names would not, so there the server's word counts.
+func (t *Tracker) confirm(ctx context.Context, st ddl.Statement, q Statement) error {
+	if t.source == nil || q.Captured == nil {
+		return nil
+	}
+	for _, c := range st.Changes {
+		c, ok := c.(ddl.CreateTable)
+		if !ok || !c.IfNotExists || !q.Captured(c.Schema, c.Table) {
+			continue
+		}
+		mine := t.find(c.Schema, c.Table)
+		if mine == nil {
+			continue
+		}
+		theirs, _, err := t.fetch(ctx, c.Schema, c.Table)
+		switch {
+		case err != nil && ctx.Err() != nil:
+			return err
+		case err == nil && sameTypes(mine.Columns, theirs.Columns) && !sameNames(mine.Columns, theirs.Columns):
+			t.Forget(c.Schema, c.Table)
+		}
+	}
+	return nil
+}
+
+func sameTypes(a, b []Column) bool {
+	return slices.EqualFunc(a, b, func(a, b Column) bool { return a.Base == b.Base && a.Unsigned == b.Unsigned })
+}
+
+func sameNames(a, b []Column) bool {
+	return slices.EqualFunc(a, b, func(a, b Column) bool { return strings.EqualFold(a.Name, b.Name) })
+}

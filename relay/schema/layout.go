@@ -1,0 +1,273 @@
+package schema
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/canal-relay/canal-relay/relay/schema/ddl"
+)
+
+// binaries are the types that a text type with the character set binary is.
+var binaries = map[string]string{
+	"char": "binary", "varchar": "varbinary", "tinytext": "tinyblob", "text": "blob", "mediumtext": "mediumblob", "longtext": "longblob",
+}
+
+// resolve is a column as the server stores it in a table with a default
+// character set.
+func resolve(c ddl.Column, fallback string) Column {
+	out := Column{
+		Name: c.Name, Type: c.Type, Base: c.Base, Args: c.Args, Unsigned: c.Unsigned, Nullable: c.Nullable,
+		Collation: c.Collation, Generated: c.Generated, Invisible: c.Invisible,
+	}
+	out.encode(charset(c.Charset, c.Collation, fallback))
+	return out
+}
+
+// encode gives a text column its character set.
+func (c *Column) encode(cs string) {
+	switch c.Base {
+	case "char", "varchar", "tinytext", "text", "mediumtext", "longtext":
+		c.Charset = cs
+		if cs == "binary" {
+			c.Base = binaries[c.Base]
+		}
+	case "enum", "set":
+		c.Charset = cs
+	case "binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob":
+		c.Charset = "binary"
+	}
+}
+
+// charset is the character set that a charset and a collation, both as written
+// and either of them empty, stand for.
+func charset(name, collation, fallback string) string {
+	if name == "" && collation != "" {
+		name, _, _ = strings.Cut(collation, "_")
+	}
+	switch name {
+	case "", "default", "uca1400": // MariaDB has collations that fit several character sets
+		return fallback
+	case "utf8":
+		return "utf8mb3"
+	}
+	return name
+}
+
+// create is the layout that a CREATE TABLE defines.
+func (t *Tracker) create(c ddl.CreateTable) *layout {
+	l := &layout{charset: charset(c.Charset, c.Collation, t.charset(c.Schema)), versioned: c.Versioned}
+	columns := make([]Column, 0, len(c.Columns)+2)
+	for _, col := range c.Columns {
+		columns = append(columns, resolve(col, l.charset))
+	}
+	if c.Versioned {
+		columns = append(columns, versioning()...)
+	}
+	n := t.name(c.Name)
+	l.Table = &Table{Schema: n.Schema, Name: n.Table, Columns: columns}
+	l.setKey(c.PrimaryKey)
+	return l
+}
+
+// versioning is the pair of hidden columns that MariaDB adds to a table WITH
+// SYSTEM VERSIONING that names none.
+func versioning() []Column {
+	hidden := Column{Type: "timestamp(6)", Base: "timestamp", Args: []string{"6"}, Invisible: true}
+	start, end := hidden, hidden
+	start.Name, end.Name = "row_start", "row_end"
+	return []Column{start, end}
+}
+
+// setKey makes the named columns the primary key. Names that are not there are
+// left out: the server knows better than our reading of it.
+func (l *layout) setKey(names []string) {
+	l.PrimaryKey = nil
+	for i := range l.Columns {
+		l.Columns[i].Key = false
+	}
+	for _, n := range names {
+		if i := index(l.Columns, n); i >= 0 && !l.Columns[i].Key {
+			l.Columns[i].Key, l.Columns[i].Nullable = true, false
+			l.PrimaryKey = append(l.PrimaryKey, i)
+		}
+	}
+}
+
+// index finds a column by name, which has no case.
+func index(columns []Column, name string) int {
+	return slices.IndexFunc(columns, func(c Column) bool { return strings.EqualFold(c.Name, name) })
+}
+
+// alteration is a table while an ALTER TABLE is applied to it.
+type alteration struct {
+	layout
+	old    []Column          // before the statement
+	key    []string          // names of the key's columns
+	became map[string]string // new names of old columns, in lower case; empty for a dropped one
+	items  []ddl.Item
+}
+
+// alter is the layout after an ALTER TABLE. The order of the steps is the
+// server's: drops, then changes in place, then additions and moves as listed.
+// An error says that the statement cannot have run on this layout.
+func (t *Tracker) alter(l *layout, c ddl.AlterTable) (*layout, error) {
+	a := &alteration{layout: *l, old: slices.Clone(l.Columns), became: map[string]string{}}
+	table := *l.Table
+	a.Table = &table
+	for _, i := range l.PrimaryKey {
+		a.key = append(a.key, l.Columns[i].Name)
+	}
+	hidden := a.hide()
+	for _, i := range c.Items {
+		if err := a.prepare(i, t.charset(l.Schema)); err != nil {
+			return nil, err
+		}
+	}
+	a.Columns = nil
+	for _, col := range a.old {
+		a.keep(col)
+	}
+	a.rekey()
+	for _, i := range a.items {
+		if err := a.place(i); err != nil {
+			return nil, err
+		}
+	}
+	if a.versioned && hidden == nil {
+		hidden = versioning()
+	}
+	if a.versioned {
+		a.Columns = append(a.Columns, hidden...)
+	}
+	a.setKey(a.key)
+	return &a.layout, nil
+}
+
+// hide takes the columns of implicit system versioning off the end: new columns
+// go before them.
+func (a *alteration) hide() []Column {
+	if !a.versioned {
+		return nil
+	}
+	n := len(a.old) - 2
+	hidden := a.old[n:]
+	a.old = a.old[:n:n]
+	return hidden
+}
+
+// prepare checks an item against the table as it was, and does what has no
+// place in the order of columns.
+func (a *alteration) prepare(i ddl.Item, database string) error {
+	was := index(a.old, i.Old)
+	switch i.Op {
+	case ddl.DropColumn, ddl.ChangeColumn, ddl.RenameColumn, ddl.SetVisible, ddl.SetInvisible:
+		if was < 0 && i.If {
+			return nil
+		}
+		if was < 0 {
+			return fmt.Errorf("column %s is not in its known layout", i.Old)
+		}
+	case ddl.AddColumn:
+		if i.If && (index(a.old, i.Column.Name) >= 0 || a.adds(i.Column.Name)) {
+			return nil
+		}
+	case ddl.ConvertCharset:
+		a.charset = charset(i.Charset, i.Collation, database)
+		for n := range a.old {
+			if c := &a.old[n]; c.Charset != "" && c.Charset != "binary" {
+				c.encode(a.charset)
+			}
+		}
+	case ddl.DefaultCharset:
+		if i.Charset == "" {
+			database = a.charset
+		}
+		a.charset = charset(i.Charset, i.Collation, database)
+	case ddl.DropPrimaryKey:
+		a.key = nil
+	case ddl.AddVersioning:
+		a.versioned = true
+	case ddl.DropVersioning:
+		a.versioned = false
+	}
+	a.items = append(a.items, i)
+	return nil
+}
+
+func (a *alteration) adds(name string) bool {
+	return slices.ContainsFunc(a.items, func(i ddl.Item) bool { return i.Op == ddl.AddColumn && strings.EqualFold(i.Column.Name, name) })
+}
+
+// keep puts a column of the old table where it was, unless an item drops it or
+// moves it.
+func (a *alteration) keep(c Column) {
+	moved := false
+	name := c.Name
+	for _, i := range a.items {
+		if !strings.EqualFold(i.Old, name) || i.Old == "" {
+			continue
+		}
+		switch i.Op {
+		case ddl.DropColumn:
+			a.became[strings.ToLower(name)] = ""
+			return
+		case ddl.ChangeColumn:
+			c = resolve(i.Column, a.charset)
+			a.became[strings.ToLower(name)] = c.Name
+			moved = i.First || i.After != ""
+		case ddl.RenameColumn:
+			c.Name = i.Column.Name
+			a.became[strings.ToLower(name)] = c.Name
+		case ddl.SetVisible, ddl.SetInvisible:
+			c.Invisible = i.Op == ddl.SetInvisible
+		}
+	}
+	if !moved {
+		a.Columns = append(a.Columns, c)
+	}
+}
+
+// rekey gives the primary key the new names of its columns.
+func (a *alteration) rekey() {
+	old := a.key
+	a.key = nil
+	for _, k := range old {
+		now, changed := a.became[strings.ToLower(k)]
+		if !changed {
+			now = k
+		}
+		if now != "" {
+			a.key = append(a.key, now)
+		}
+	}
+}
+
+// place adds new columns and columns that move, and the primary key.
+func (a *alteration) place(i ddl.Item) error {
+	keys := i.Keys
+	if (i.Op == ddl.AddColumn || i.Op == ddl.ChangeColumn) && i.Column.PrimaryKey {
+		keys = []string{i.Column.Name}
+	}
+	if len(a.key) == 0 {
+		a.key = append(a.key, keys...)
+	}
+	if i.Op != ddl.AddColumn && (i.Op != ddl.ChangeColumn || !i.First && i.After == "") {
+		return nil
+	}
+	if index(a.Columns, i.Column.Name) >= 0 {
+		return fmt.Errorf("column %s is in its known layout already", i.Column.Name)
+	}
+	at := len(a.Columns)
+	switch {
+	case i.First:
+		at = 0
+	case i.After != "":
+		at = index(a.Columns, i.After) + 1
+		if at == 0 {
+			return fmt.Errorf("column %s is not in its known layout", i.After)
+		}
+	}
+	a.Columns = slices.Insert(a.Columns, at, resolve(i.Column, a.charset))
+	return nil
+}

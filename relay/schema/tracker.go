@@ -1,0 +1,194 @@
+package schema
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/canal-relay/canal-relay/relay/position"
+	"github.com/canal-relay/canal-relay/relay/schema/ddl"
+)
+
+// ErrNoTable says that no definition of a table can be had: the source has no
+// such table, or there is no source to ask.
+var ErrNoTable = errors.New("no such table")
+
+// ErrStatement says that a statement about a captured table was not understood,
+// so that its layout is not known any more.
+var ErrStatement = errors.New("the layout of a captured table is unknown after a statement")
+
+// LowerCaseUnknown is the setting of Config.LowerCase for a source that nobody
+// asked: names are compared as they are, then, if that finds nothing, without
+// regard to case, and count if exactly one table has them.
+const LowerCaseUnknown = -1
+
+// Config says how the source server names and encodes things.
+type Config struct {
+	LowerCase int    // lower_case_table_names of the source: 0, 1 or 2; or LowerCaseUnknown
+	Charset   string // default character set of databases that nobody has described
+	MariaDB   bool   // for texts that come without a statement: the source's, and scripts
+	Version   uint32 // of that server, see ddl.Options
+}
+
+// DefaultConfig is the configuration for a source about which nothing is known.
+func DefaultConfig() Config { return Config{LowerCase: LowerCaseUnknown, Charset: "utf8mb4"} }
+
+// Source tells a table's present definition.
+type Source interface {
+	// ShowCreateTable returns the server's CREATE TABLE text, ErrNoTable when
+	// there is no such table.
+	ShowCreateTable(ctx context.Context, schema, table string) (string, error)
+}
+
+// Statement is a logged statement and how the server read it.
+type Statement struct {
+	SQL      string
+	Database string // default database
+	SQLMode  uint64
+	MariaDB  bool
+	Version  uint32            // see ddl.Options
+	At       position.Position // the end of the statement's event
+	// Captured reports whether rows of a table are sent on. Nil: none are.
+	Captured func(schema, table string) bool
+}
+
+// Tracker follows the layouts of tables along the stream. One goroutine owns
+// it; the tables that it hands out never change.
+type Tracker struct {
+	config    Config
+	source    Source
+	history   History
+	at        position.Position // of the last statement, or of Load
+	tables    map[key]*layout
+	databases map[string]string // default character sets
+	unread    uint64
+}
+
+// key names a table as the server compares names.
+type key struct{ schema, table string }
+
+// layout is a table with what its later statements need.
+type layout struct {
+	*Table
+	charset   string // default of new columns
+	versioned bool   // MariaDB: ends in the two hidden columns of system versioning
+}
+
+// NewTracker returns a tracker that knows no table. Without a source (nil) it
+// knows only what statements define; without a history it forgets at the end.
+func NewTracker(c Config, source Source, h History) *Tracker {
+	if c.Charset == "" {
+		c.Charset = "utf8mb4"
+	}
+	return &Tracker{config: c, source: source, history: h, tables: map[key]*layout{}, databases: map[string]string{}}
+}
+
+// Table returns a table's layout at this point of the stream. A table that no
+// statement defined is fetched from the source, as it is there now: the caller
+// compares it with the table map. ErrNoTable: there is no definition.
+func (t *Tracker) Table(ctx context.Context, schema, name string) (*Table, error) {
+	if l := t.find(schema, name); l != nil {
+		return l.Table, nil
+	}
+	l, text, err := t.fetch(ctx, schema, name)
+	if err != nil {
+		return nil, err
+	}
+	t.tables[t.key(schema, name)] = l
+	err = t.record(ctx, Entry{At: t.at, Schema: schema, Table: name, SQL: text, MariaDB: t.config.MariaDB, Version: t.config.Version})
+	if err != nil {
+		return nil, err
+	}
+	return l.Table, nil
+}
+
+// Known returns a table's layout if it is tracked, else nil: it asks nobody.
+func (t *Tracker) Known(schema, name string) *Table {
+	if l := t.find(schema, name); l != nil {
+		return l.Table
+	}
+	return nil
+}
+
+// Forget drops what is known of a table, so that the next Table fetches it.
+func (t *Tracker) Forget(schema, name string) { t.drop(ddl.Name{Schema: schema, Table: name}) }
+
+// NotUnderstood counts the statements so far that were not understood and
+// touched no captured table.
+func (t *Tracker) NotUnderstood() uint64 { return t.unread }
+
+// fetch asks the source for a table.
+func (t *Tracker) fetch(ctx context.Context, schema, name string) (*layout, string, error) {
+	if t.source == nil {
+		return nil, "", fmt.Errorf("%w: %s.%s: no statement and no schema file defines it", ErrNoTable, schema, name)
+	}
+	text, err := t.source.ShowCreateTable(ctx, schema, name)
+	if err != nil {
+		return nil, "", fmt.Errorf("fetch the definition of %s.%s: %w", schema, name, err)
+	}
+	l, err := t.define(schema, name, Statement{SQL: text, Database: schema, MariaDB: t.config.MariaDB, Version: t.config.Version})
+	return l, text, err
+}
+
+// define reads a CREATE TABLE text, the server's own, as the definition of a
+// table.
+func (t *Tracker) define(schema, name string, q Statement) (*layout, error) {
+	o := ddl.Options{SQLMode: q.SQLMode, MariaDB: q.MariaDB, Version: q.Version}
+	if strings.HasPrefix(q.SQL, `CREATE TABLE "`) {
+		o.SQLMode |= ansiQuotes // the session that asked runs with it
+	}
+	st, err := ddl.Parse(q.SQL, schema, o)
+	if err != nil {
+		return nil, fmt.Errorf("read the definition of %s.%s: %w", schema, name, err)
+	}
+	for _, c := range st.Changes {
+		if c, ok := c.(ddl.CreateTable); ok && !c.Unknown {
+			c.Name = ddl.Name{Schema: schema, Table: name}
+			return t.create(c), nil
+		}
+	}
+	return nil, fmt.Errorf("%w: %s.%s is not a table with columns of its own", ErrNoTable, schema, name)
+}
+
+const ansiQuotes = 1 << 2 // the bit of sql_mode
+
+// key is how the server compares names.
+func (t *Tracker) key(schema, table string) key {
+	if t.config.LowerCase > 0 {
+		return key{strings.ToLower(schema), strings.ToLower(table)}
+	}
+	return key{schema, table}
+}
+
+// name is how the server stores a name.
+func (t *Tracker) name(n ddl.Name) ddl.Name {
+	if t.config.LowerCase == 1 {
+		return ddl.Name{Schema: strings.ToLower(n.Schema), Table: strings.ToLower(n.Table)}
+	}
+	return n
+}
+
+// find looks a table up; nil when it is not tracked.
+func (t *Tracker) find(schema, name string) *layout {
+	if l := t.tables[t.key(schema, name)]; l != nil || t.config.LowerCase != LowerCaseUnknown {
+		return l
+	}
+	var found *layout
+	for k, l := range t.tables {
+		if strings.EqualFold(k.schema, schema) && strings.EqualFold(k.table, name) {
+			if found != nil {
+				return nil
+			}
+			found = l
+		}
+	}
+	return found
+}
+
+func wrap(what string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", what, err)
+}
