@@ -1,7 +1,31 @@
 package event
 
 import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/go-mysql-org/go-mysql/mysql"
+	"github.com/go-mysql-org/go-mysql/replication"
+
+	"github.com/canal-relay/canal-relay/relay/event/charset"
 	"github.com/canal-relay/canal-relay/relay/schema"
+)
+
+// Errors of a layout and of row images.
+var (
+	// ErrMismatch says that a table-map event and the tracked table disagree:
+	// the tracked definition is not the one the rows were written with.
+	ErrMismatch = errors.New("the tracked table is not the one in the binlog")
+	// ErrUnknownTable says that neither the schema nor the table map names the columns.
+	ErrUnknownTable = errors.New("the table's columns are not known")
+	// ErrUnsupported says that a column's type cannot be decoded.
+	ErrUnsupported = errors.New("the column's type cannot be decoded")
+	// ErrImage says that the bytes of a row event are not rows of its table.
+	ErrImage = errors.New("the row image is broken")
+	// ErrPartialJSON says that a PARTIAL_UPDATE_ROWS event arrived, which holds
+	// differences of JSON documents instead of documents.
+	ErrPartialJSON = errors.New("partial JSON updates cannot be decoded: set binlog_row_value_options='' on the source")
 )
 
 // Layout is how the rows of one table stand in row images: the columns as the
@@ -10,6 +34,9 @@ import (
 type Layout struct {
 	Table   *schema.Table
 	Columns []Column
+
+	widths []width // one a column
+	plan   []step  // of a row with every column and no NULL
 }
 
 // Column is a column of a row image.
@@ -17,4 +44,119 @@ type Column struct {
 	schema.Column
 	Wire byte   // binlog type (MYSQL_TYPE_…), ENUM and SET resolved from STRING
 	Meta uint16 // the table map's metadata for it, in go-mysql's byte order
+
+	kind kind         // how its bytes read
+	hash kind         // how Canal reads them
+	set  *charset.Set // of text; nil when unknown
+	width
+}
+
+// NewLayout joins a tracked table with a table-map event. Types, lengths and
+// character sets are the event's, the rest is the tracked table's; where they
+// contradict each other the error is ErrMismatch. Without a tracked table the
+// event must name its columns (binlog_row_metadata=FULL), else the error is
+// ErrUnknownTable; the columns then have no Type. A type that cannot be decoded
+// is ErrUnsupported.
+func NewLayout(t *schema.Table, m *replication.TableMapEvent) (*Layout, error) {
+	n := len(m.ColumnType)
+	if len(m.ColumnMeta) != n {
+		return nil, fmt.Errorf("table map of %s.%s: %d columns, metadata of %d: %w", m.Schema, m.Table, n, len(m.ColumnMeta), ErrImage)
+	}
+	names := m.ColumnNameString()
+	tracked := t != nil
+	if !tracked {
+		if len(names) != n {
+			return nil, fmt.Errorf("table %s.%s: %w: it is not tracked, and the source does not log column names (binlog_row_metadata=FULL)",
+				m.Schema, m.Table, ErrUnknownTable)
+		}
+		t = named(m, names)
+	}
+	if len(t.Columns) != n {
+		return nil, fmt.Errorf("table %s.%s: the table map says %d columns, the tracked table says %d: %w", t.Schema, t.Name, n, len(t.Columns), ErrMismatch)
+	}
+
+	l := &Layout{Table: t, Columns: make([]Column, n), widths: make([]width, n)}
+	unsigned := m.UnsignedMap()
+	collations := m.CollationMap()
+	for i := range l.Columns {
+		c := &l.Columns[i]
+		c.Column = t.Columns[i]
+		c.Wire, c.Meta = resolve(m.ColumnType[i], m.ColumnMeta[i])
+		if err := c.check(m, i, names, unsigned); err != nil {
+			return nil, fmt.Errorf("table %s.%s column %s: %w", t.Schema, t.Name, c.Name, err)
+		}
+		if !tracked {
+			c.Base = base(c.Wire, c.Meta)
+			c.Unsigned = unsigned[i]
+		}
+		id, known := collations[i]
+		if err := c.decide(id, known); err != nil {
+			return nil, fmt.Errorf("table %s.%s column %s: %w", t.Schema, t.Name, c.Name, err)
+		}
+		l.widths[i] = c.width
+	}
+	l.plan = newPlan(l.widths)
+	return l, nil
+}
+
+// named is the table as the table map itself describes it.
+func named(m *replication.TableMapEvent, names []string) *schema.Table {
+	t := &schema.Table{Schema: string(m.Schema), Name: string(m.Table), Columns: make([]schema.Column, len(names))}
+	for i, name := range names {
+		_, nullable := m.Nullable(i)
+		t.Columns[i] = schema.Column{Name: name, Nullable: nullable}
+	}
+	for _, i := range m.PrimaryKey {
+		if i < uint64(len(names)) {
+			t.Columns[i].Key = true
+			t.PrimaryKey = append(t.PrimaryKey, int(i))
+		}
+	}
+	return t
+}
+
+// check compares a tracked column with the table map's.
+func (c *Column) check(m *replication.TableMapEvent, i int, names []string, unsigned map[int]bool) error {
+	if c.Name == "" {
+		return ErrUnknownTable
+	}
+	if len(names) == len(m.ColumnType) && !strings.EqualFold(names[i], c.Name) {
+		return fmt.Errorf("the table map says that column %d is %s: %w", i+1, names[i], ErrMismatch)
+	}
+	if c.Base == "" {
+		return nil
+	}
+	if !fits(&c.Column, c.Wire, c.Meta) {
+		return fmt.Errorf("the table map says %s, the tracked table says %s: %w", wireName(c.Wire, c.Meta), c.describe(), ErrMismatch)
+	}
+	if u, known := unsigned[i]; known && integerWire(c.Wire) && u != c.Unsigned {
+		return fmt.Errorf("the table map says %s, the tracked table says %s: %w", sign(u), c.describe(), ErrMismatch)
+	}
+	return nil
+}
+
+func sign(unsigned bool) string {
+	if unsigned {
+		return "unsigned"
+	}
+	return "signed"
+}
+
+// describe is the tracked type for an error.
+func (c *Column) describe() string {
+	if c.Type != "" {
+		return c.Type
+	}
+	if c.Unsigned {
+		return c.Base + " unsigned"
+	}
+	return c.Base
+}
+
+func integerWire(wire byte) bool {
+	switch wire {
+	case mysql.MYSQL_TYPE_TINY, mysql.MYSQL_TYPE_SHORT, mysql.MYSQL_TYPE_INT24, mysql.MYSQL_TYPE_LONG, mysql.MYSQL_TYPE_LONGLONG:
+		return true
+	}
+	return false
 }

@@ -96,7 +96,7 @@ func AppendDecimal(dst, raw []byte, precision, scale int, cutTail bool) ([]byte,
 		v := g.next(9)
 		switch {
 		case len(dst) > start:
-			dst = appendPadded(dst, v, 9)
+			dst = AppendPadded(dst, v, 9)
 		case v != 0:
 			dst = strconv.AppendUint(dst, uint64(v), 10)
 		}
@@ -140,11 +140,11 @@ func (g *groups) next(n int) uint32 {
 
 func (g *groups) appendFraction(dst []byte, scale int, cutTail bool) []byte {
 	for range scale / 9 {
-		dst = appendPadded(dst, g.next(9), 9)
+		dst = AppendPadded(dst, g.next(9), 9)
 	}
 	if r := scale % 9; r > 0 {
 		if v := g.next(r); v != 0 || !cutTail {
-			return appendPadded(dst, v, r)
+			return AppendPadded(dst, v, r)
 		}
 		if scale < 9 {
 			dst = append(dst, '0')
@@ -155,8 +155,8 @@ func (g *groups) appendFraction(dst []byte, scale int, cutTail bool) []byte {
 
 const twoDigits = "00010203040506070809101112131415161718192021222324252627282930313233343536373839404142434445464748495051525354555657585960616263646566676869707172737475767778798081828384858687888990919293949596979899"
 
-// appendPadded appends the last n ≤ 9 digits of v with leading zeros.
-func appendPadded(dst []byte, v uint32, n int) []byte {
+// AppendPadded appends the last n ≤ 9 digits of v with leading zeros.
+func AppendPadded(dst []byte, v uint32, n int) []byte {
 	var b [10]byte
 	for i := len(b) - 2; i >= len(b)-n-1 && i >= 0; i -= 2 {
 		p := v % 100 * 2

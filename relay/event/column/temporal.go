@@ -12,7 +12,7 @@ func AppendDate(dst, raw []byte) ([]byte, error) {
 		return dst, short("date", raw, 3)
 	}
 	v := uint32(Uint(raw))
-	return appendDate(dst, v>>9, v>>5&15, v&31), nil
+	return AppendCalendar(dst, v>>9, v>>5&15, v&31), nil
 }
 
 // AppendTime appends a TIME of the format before MySQL 5.6: a signed number
@@ -26,7 +26,7 @@ func AppendTime(dst, raw []byte) ([]byte, error) {
 		dst = append(dst, '-')
 		v = -v
 	}
-	return appendClock(dst, uint32(v/10000), uint32(v/100%100), uint32(v%100)), nil
+	return AppendClock(dst, uint32(v/10000), uint32(v/100%100), uint32(v%100)), nil
 }
 
 // AppendTime2 appends a TIME(f): 24 bits big-endian, offset by 2^23, of which
@@ -48,7 +48,7 @@ func AppendTime2(dst, raw []byte, f int) ([]byte, error) {
 		v = -v
 	}
 	u := uint32(v)
-	dst = appendClock(dst, u>>12&0x3ff, u>>6&63, u&63)
+	dst = AppendClock(dst, u>>12&0x3ff, u>>6&63, u&63)
 	return appendFraction(dst, fraction, f), nil
 }
 
@@ -60,8 +60,8 @@ func AppendDatetime(dst, raw []byte) ([]byte, error) {
 	}
 	v := Uint(raw)
 	d, t := uint32(v/1000000), uint32(v%1000000)
-	dst = appendDate(dst, d/10000, d/100%100, d%100)
-	return appendClock(append(dst, ' '), t/10000, t/100%100, t%100), nil
+	dst = AppendCalendar(dst, d/10000, d/100%100, d%100)
+	return AppendClock(append(dst, ' '), t/10000, t/100%100, t%100), nil
 }
 
 // AppendDatetime2 appends a DATETIME(f): 40 bits big-endian, of which 1 is the
@@ -74,8 +74,8 @@ func AppendDatetime2(dst, raw []byte, f int) ([]byte, error) {
 	day := uint32(raw[0]&0x7f)<<15 | uint32(raw[1])<<7 | uint32(raw[2])>>1
 	clock := uint32(raw[2]&1)<<16 | uint32(raw[3])<<8 | uint32(raw[4])
 	month := day >> 5
-	dst = appendDate(dst, month/13, month%13, day&31)
-	dst = appendClock(append(dst, ' '), clock>>12, clock>>6&63, clock&63)
+	dst = AppendCalendar(dst, month/13, month%13, day&31)
+	dst = AppendClock(append(dst, ' '), clock>>12, clock>>6&63, clock&63)
 	return appendFraction(dst, uint32(UintBE(raw[5:])), f), nil
 }
 
@@ -110,9 +110,9 @@ func appendInstant(dst []byte, seconds uint32, z *Zone) []byte {
 		clock += 86400
 	}
 	y, m, d := civil(days)
-	dst = appendDate(dst, y, m, d)
+	dst = AppendCalendar(dst, y, m, d)
 	c := uint32(clock)
-	return appendClock(append(dst, ' '), c/3600, c/60%60, c%60)
+	return AppendClock(append(dst, ' '), c/3600, c/60%60, c%60)
 }
 
 // civil is the Gregorian date of a day counted from 1970. It counts in years
@@ -132,7 +132,8 @@ func civil(days int64) (year, month, day uint32) {
 	return year, month, day
 }
 
-func appendDate(dst []byte, year, month, day uint32) []byte {
+// AppendCalendar appends YYYY-MM-DD; no field is checked.
+func AppendCalendar(dst []byte, year, month, day uint32) []byte {
 	if year > 9999 {
 		dst = strconv.AppendUint(dst, uint64(year), 10)
 	} else {
@@ -142,7 +143,9 @@ func appendDate(dst []byte, year, month, day uint32) []byte {
 	return append2(append(dst, '-'), day)
 }
 
-func appendClock(dst []byte, hour, minute, second uint32) []byte {
+// AppendClock appends hh:mm:ss, with as many digits of hours as there are, but
+// two at least.
+func AppendClock(dst []byte, hour, minute, second uint32) []byte {
 	if hour > 99 {
 		dst = strconv.AppendUint(dst, uint64(hour), 10)
 	} else {
@@ -161,5 +164,5 @@ func appendFraction(dst []byte, v uint32, f int) []byte {
 	if f&1 == 1 {
 		v /= 10
 	}
-	return appendPadded(append(dst, '.'), v, f)
+	return AppendPadded(append(dst, '.'), v, f)
 }

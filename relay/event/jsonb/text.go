@@ -1,0 +1,109 @@
+package jsonb
+
+import (
+	"encoding/binary"
+	"fmt"
+	"unicode/utf8"
+
+	"github.com/canal-relay/canal-relay/relay/event/charset"
+	"github.com/canal-relay/canal-relay/relay/event/column"
+)
+
+// The server's column types of opaque values that have a text of their own.
+const (
+	timestampType = 7
+	dateType      = 10
+	timeType      = 11
+	datetimeType  = 12
+	decimalType   = 246
+)
+
+// opaque appends a value of a column type that JSON has not: decimals as
+// numbers, dates and times quoted, anything else as text of its bytes.
+func (w *writer) opaque(dst []byte, kind byte, raw []byte) ([]byte, error) {
+	switch kind {
+	case decimalType:
+		if err := need(raw, 3); err != nil {
+			return dst, err
+		}
+		return column.AppendDecimal(dst, raw[2:], int(raw[0]), int(raw[1]), w.style.CutTail)
+	case dateType, datetimeType, timestampType, timeType:
+		if len(raw) != 8 {
+			return dst, fmt.Errorf("date or time of %d bytes: %w", len(raw), ErrFormat)
+		}
+		return appendTemporal(dst, kind, int64(binary.LittleEndian.Uint64(raw))), nil
+	}
+	if len(raw) == 0 {
+		return dst, fmt.Errorf("opaque value of type %d without bytes: %w", kind, ErrFormat)
+	}
+	return appendQuoted(dst, raw, w.style.Charset), nil
+}
+
+// appendTemporal appends the server's packed form: the fraction in the low 24
+// bits, above it the fields of DATETIME2 or TIME2; negative as a whole.
+func appendTemporal(dst []byte, kind byte, v int64) []byte {
+	dst = append(dst, '"')
+	switch {
+	case v == 0 && kind == timeType:
+		return append(dst, `00:00:00"`...)
+	case v == 0:
+		return append(dst, `0000-00-00 00:00:00"`...)
+	case v < 0:
+		dst = append(dst, '-')
+		v = -v
+	}
+	whole, micros := uint64(v)>>24, uint32(v&0xffffff)
+	if kind == timeType {
+		dst = column.AppendClock(dst, uint32(whole>>12), uint32(whole>>6&63), uint32(whole&63))
+	} else {
+		month := uint32(whole >> 22)
+		dst = column.AppendCalendar(dst, month/13, month%13, uint32(whole>>17&31))
+		dst = column.AppendClock(append(dst, ' '), uint32(whole>>12&31), uint32(whole>>6&63), uint32(whole&63))
+	}
+	dst = column.AppendPadded(append(dst, '.'), micros, 6)
+	return append(dst, '"')
+}
+
+// appendQuoted appends text of a character set, nil for UTF-8, in quotes.
+// Control characters from U+0000 to U+001F and U+007F to U+00A0 are escaped.
+func appendQuoted(dst, text []byte, set *charset.Set) []byte {
+	if set == nil || set.UTF8() {
+		set = charset.UTF8MB4
+	}
+	if !set.UTF8() || !utf8.Valid(text) {
+		text = set.Append(nil, text)
+	}
+	dst = append(dst, '"')
+	from := 0
+	for i, c := range text {
+		if c >= 0x20 && c != '"' && c != '\\' && c < 0x7f || c >= 0x80 && c != 0xc2 {
+			continue
+		}
+		r, n := rune(c), 1
+		if c == 0xc2 {
+			if r, n = rune(text[i+1]), 2; r > 0xa0 {
+				continue
+			}
+		}
+		dst = append(dst, text[from:i]...)
+		dst = appendEscaped(dst, r)
+		from = i + n
+	}
+	dst = append(dst, text[from:]...)
+	return append(dst, '"')
+}
+
+func appendEscaped(dst []byte, r rune) []byte {
+	switch r {
+	case '"', '\\':
+		return append(dst, '\\', byte(r))
+	case '\n':
+		return append(dst, `\n`...)
+	case '\r':
+		return append(dst, `\r`...)
+	case '\t':
+		return append(dst, `\t`...)
+	}
+	const hex = "0123456789abcdef"
+	return append(dst, '\\', 'u', '0', '0', hex[r>>4], hex[r&15])
+}

@@ -1,0 +1,294 @@
+package event
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/go-mysql-org/go-mysql/mysql"
+
+	"github.com/canal-relay/canal-relay/relay/event/charset"
+	"github.com/canal-relay/canal-relay/relay/event/column"
+	"github.com/canal-relay/canal-relay/relay/schema"
+)
+
+// Types of MariaDB's COMPRESSED columns (its sql/field.h).
+const (
+	blobCompressed    = 140
+	varcharCompressed = 141
+)
+
+// kind is how the bytes of a value read.
+type kind uint8
+
+const (
+	unknownKind kind = iota
+	intKind
+	uintKind // also the index of an ENUM
+	setKind
+	floatKind
+	doubleKind
+	decimalKind
+	bitKind
+	yearKind
+	dateKind
+	timeKind
+	time2Kind
+	datetimeKind
+	datetime2Kind
+	timestampKind
+	timestamp2Kind
+	uuidKind
+	inet4Kind
+	inet6Kind
+	vectorKind // up to here texts need no escaping in JSON
+	binaryKind
+	textKind
+	jsonKind
+)
+
+// resolve takes the real type out of STRING's metadata: its first byte is the
+// type, of which two bits are lent to lengths from 256 to 1023 (MySQL bug
+// 37426). The length is left as the metadata.
+func resolve(wire byte, meta uint16) (byte, uint16) {
+	if wire != mysql.MYSQL_TYPE_STRING || meta < 256 {
+		return wire, meta
+	}
+	first, second := byte(meta>>8), meta&0xff
+	if first&0x30 != 0x30 {
+		return first | 0x30, second | uint16(first&0x30^0x30)<<4
+	}
+	return first, second
+}
+
+// decide fixes how the column's values read, from its type and the collation
+// that the table map gives, if any.
+func (c *Column) decide(collation uint64, known bool) error {
+	if known {
+		s := charset.ByCollation(collation)
+		if s == nil {
+			return fmt.Errorf("collation %d: %w", collation, ErrUnsupported)
+		}
+		c.set = s
+	} else {
+		c.set = charset.ByName(c.Charset)
+		if c.set == nil && c.Charset != "" {
+			return fmt.Errorf("character set %s: %w", c.Charset, ErrUnsupported)
+		}
+	}
+	c.kind, c.width = c.read()
+	if c.kind == unknownKind {
+		return fmt.Errorf("%s: %w", wireName(c.Wire, c.Meta), ErrUnsupported)
+	}
+	if c.kind == textKind || c.kind == binaryKind {
+		if known && c.Wire != mysql.MYSQL_TYPE_GEOMETRY {
+			c.Charset = c.set.Name()
+		}
+	}
+	c.hash = c.canalKind()
+	return nil
+}
+
+// read is the kind and width of the column's values.
+func (c *Column) read() (kind, width) {
+	n := int(c.Meta)
+	switch c.Wire {
+	case mysql.MYSQL_TYPE_STRING, mysql.MYSQL_TYPE_VARCHAR, mysql.MYSQL_TYPE_VAR_STRING:
+		if n < 256 {
+			return c.text(), width{prefix: 1}
+		}
+		return c.text(), width{prefix: 2}
+	case mysql.MYSQL_TYPE_BLOB:
+		return within(n, 4, c.text()), prefixed(n)
+	case mysql.MYSQL_TYPE_GEOMETRY:
+		return within(n, 4, binaryKind), prefixed(n)
+	case mysql.MYSQL_TYPE_JSON:
+		return within(n, 4, jsonKind), prefixed(n)
+	case mysql.MYSQL_TYPE_VECTOR:
+		return within(n, 4, vectorKind), prefixed(n)
+	case mysql.MYSQL_TYPE_ENUM:
+		return within(n, 2, uintKind), fixed(n)
+	case mysql.MYSQL_TYPE_SET:
+		return within(n, 8, setKind), fixed(n)
+	case mysql.MYSQL_TYPE_BIT:
+		size := (n>>8*8 + n&0xff + 7) / 8
+		return within(size, 8, bitKind), fixed(size)
+	case mysql.MYSQL_TYPE_NEWDECIMAL:
+		size := column.DecimalSize(n>>8, n&0xff)
+		return within(size, 32, decimalKind), fixed(size)
+	}
+	return c.readFixed(n)
+}
+
+// within is the kind if a size from the metadata is one that servers write.
+func within(n, most int, k kind) kind {
+	if n < 1 || n > most {
+		return unknownKind
+	}
+	return k
+}
+
+// readFixed is read for numbers and times.
+func (c *Column) readFixed(n int) (kind, width) {
+	integer := intKind
+	if c.Unsigned {
+		integer = uintKind
+	}
+	fraction := column.FractionSize(n)
+	switch c.Wire {
+	case mysql.MYSQL_TYPE_TINY:
+		return integer, fixed(1)
+	case mysql.MYSQL_TYPE_SHORT:
+		return integer, fixed(2)
+	case mysql.MYSQL_TYPE_INT24:
+		return integer, fixed(3)
+	case mysql.MYSQL_TYPE_LONG:
+		return integer, fixed(4)
+	case mysql.MYSQL_TYPE_LONGLONG:
+		return integer, fixed(8)
+	case mysql.MYSQL_TYPE_FLOAT:
+		return floatKind, fixed(4)
+	case mysql.MYSQL_TYPE_DOUBLE:
+		return doubleKind, fixed(8)
+	case mysql.MYSQL_TYPE_YEAR:
+		return yearKind, fixed(1)
+	case mysql.MYSQL_TYPE_DATE, mysql.MYSQL_TYPE_NEWDATE:
+		return dateKind, fixed(3)
+	case mysql.MYSQL_TYPE_TIME:
+		return c.oldTemporal(timeKind), fixed(3)
+	case mysql.MYSQL_TYPE_DATETIME:
+		return c.oldTemporal(datetimeKind), fixed(8)
+	case mysql.MYSQL_TYPE_TIMESTAMP:
+		return c.oldTemporal(timestampKind), fixed(4)
+	}
+	if n > 6 {
+		return unknownKind, width{}
+	}
+	switch c.Wire {
+	case mysql.MYSQL_TYPE_TIME2:
+		return time2Kind, fixed(3 + fraction)
+	case mysql.MYSQL_TYPE_DATETIME2:
+		return datetime2Kind, fixed(5 + fraction)
+	case mysql.MYSQL_TYPE_TIMESTAMP2:
+		return timestamp2Kind, fixed(4 + fraction)
+	}
+	return unknownKind, width{}
+}
+
+// oldTemporal refuses MariaDB's own format with fractions
+// (mysql56_temporal_format=OFF), whose width the table map does not tell.
+func (c *Column) oldTemporal(k kind) kind {
+	if len(c.Args) > 0 && c.Args[0] != "0" {
+		return unknownKind
+	}
+	return k
+}
+
+// text is the kind of a character or byte string.
+func (c *Column) text() kind {
+	switch c.Base {
+	case "uuid":
+		return uuidKind
+	case "inet4":
+		return inet4Kind
+	case "inet6":
+		return inet6Kind
+	}
+	if c.set != nil {
+		if c.set == charset.Binary {
+			return binaryKind
+		}
+		return textKind
+	}
+	switch {
+	case strings.HasSuffix(c.Base, "blob"), strings.HasSuffix(c.Base, "binary"):
+		return binaryKind
+	}
+	return textKind
+}
+
+// canalKind is how Canal reads the column, for the partition hash: strings are
+// binary if their type text says so, blobs are text if it is one of four words.
+func (c *Column) canalKind() kind {
+	t := strings.ToLower(c.Type)
+	switch c.Wire {
+	case mysql.MYSQL_TYPE_STRING, mysql.MYSQL_TYPE_VARCHAR, mysql.MYSQL_TYPE_VAR_STRING:
+		if strings.Contains(t, "binary") {
+			return binaryKind
+		}
+		return textKind
+	case mysql.MYSQL_TYPE_BLOB:
+		switch t {
+		case "tinytext", "text", "mediumtext", "longtext":
+			return textKind
+		}
+		return binaryKind
+	}
+	return c.kind
+}
+
+// base is the type word of a column that only the table map describes.
+func base(wire byte, meta uint16) string {
+	name := wireName(wire, meta)
+	if i := strings.IndexByte(name, '('); i >= 0 {
+		name = name[:i]
+	}
+	return name
+}
+
+// wireName is a binlog type as an SQL type, for errors.
+func wireName(wire byte, meta uint16) string {
+	switch wire {
+	case mysql.MYSQL_TYPE_NEWDECIMAL:
+		return fmt.Sprintf("decimal(%d,%d)", meta>>8, meta&0xff)
+	case mysql.MYSQL_TYPE_BLOB:
+		if meta >= 1 && meta <= 4 {
+			return [...]string{"tinyblob", "blob", "mediumblob", "longblob"}[meta-1]
+		}
+	case mysql.MYSQL_TYPE_STRING:
+		return fmt.Sprintf("char(%d)", meta)
+	case mysql.MYSQL_TYPE_VARCHAR, mysql.MYSQL_TYPE_VAR_STRING:
+		return fmt.Sprintf("varchar(%d)", meta)
+	}
+	if name, ok := wireNames[wire]; ok {
+		return name
+	}
+	return "binlog type " + strconv.Itoa(int(wire))
+}
+
+var wireNames = map[byte]string{
+	mysql.MYSQL_TYPE_TINY: "tinyint", mysql.MYSQL_TYPE_SHORT: "smallint", mysql.MYSQL_TYPE_INT24: "mediumint", mysql.MYSQL_TYPE_LONG: "int",
+	mysql.MYSQL_TYPE_LONGLONG: "bigint", mysql.MYSQL_TYPE_FLOAT: "float", mysql.MYSQL_TYPE_DOUBLE: "double", mysql.MYSQL_TYPE_YEAR: "year",
+	mysql.MYSQL_TYPE_DATE: "date", mysql.MYSQL_TYPE_NEWDATE: "date", mysql.MYSQL_TYPE_TIME: "time", mysql.MYSQL_TYPE_TIME2: "time",
+	mysql.MYSQL_TYPE_DATETIME: "datetime", mysql.MYSQL_TYPE_DATETIME2: "datetime", mysql.MYSQL_TYPE_TIMESTAMP: "timestamp",
+	mysql.MYSQL_TYPE_TIMESTAMP2: "timestamp", mysql.MYSQL_TYPE_BIT: "bit", mysql.MYSQL_TYPE_ENUM: "enum", mysql.MYSQL_TYPE_SET: "set",
+	mysql.MYSQL_TYPE_JSON: "json", mysql.MYSQL_TYPE_GEOMETRY: "geometry", mysql.MYSQL_TYPE_VECTOR: "vector",
+	blobCompressed: "blob compressed", varcharCompressed: "varchar compressed",
+}
+
+// fits says whether a tracked type can have the table map's type. Lengths are
+// compared only where they do not depend on character sets: a server turns a
+// VARCHAR that is too long into a TEXT, and TEXT(n) into the smallest that holds it.
+func fits(c *schema.Column, wire byte, meta uint16) bool {
+	name := base(wire, meta)
+	switch c.Base {
+	case "float", "double", "real":
+		return name == "float" || name == "double"
+	case "char", "binary", "uuid", "inet4", "inet6":
+		return name == "char" || name == "blob" && len(c.Args) > 0
+	case "varchar", "varbinary":
+		return name == "varchar" || wire == varcharCompressed || wire == mysql.MYSQL_TYPE_BLOB
+	case "json":
+		return name == "json" || wire == mysql.MYSQL_TYPE_BLOB
+	case "tinytext", "text", "mediumtext", "longtext", "tinyblob", "blob", "mediumblob", "longblob":
+		return wire == blobCompressed || wire == mysql.MYSQL_TYPE_BLOB &&
+			(len(c.Args) > 0 || name == strings.Replace(c.Base, "text", "blob", 1))
+	case "geometry", "point", "linestring", "polygon", "multipoint", "multilinestring", "multipolygon", "geometrycollection", "geomcollection":
+		return name == "geometry"
+	case "bool", "boolean":
+		return name == "tinyint"
+	case "numeric", "dec", "fixed":
+		return name == "decimal"
+	}
+	return name == c.Base
+}
