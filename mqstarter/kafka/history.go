@@ -1,0 +1,143 @@
+package kafka
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/canal-relay/canal-relay/relay/position"
+	"github.com/canal-relay/canal-relay/relay/schema"
+)
+
+// historyFormat is the version of the records that are written; a newer one is refused.
+const historyFormat = 1
+
+// History keeps the schema history of a destination in a topic that all
+// destinations of a cluster share: one partition, key = destination, value =
+// JSON, kept for ever. It is made for a term and closed at its end.
+type History struct {
+	config             Config
+	topic, destination string
+	client             *kgo.Client // from the first use on
+}
+
+// historyRecord is the value of a record.
+type historyRecord struct {
+	Format int `json:"format"`
+	schema.Entry
+}
+
+// NewHistory returns the history of a destination in a topic. It does no I/O.
+func NewHistory(c Config, topic, destination string) *History {
+	return &History{config: c, topic: topic, destination: destination}
+}
+
+// Close lets go of the connections.
+func (h *History) Close() {
+	if h.client != nil {
+		h.client.Close()
+		h.client = nil
+	}
+}
+
+// connect makes the client and, when it is missing, the topic.
+func (h *History) connect(ctx context.Context) error {
+	if h.client != nil {
+		return nil
+	}
+	options, err := h.config.options()
+	if err != nil {
+		return err
+	}
+	client, err := kgo.NewClient(append(options, kgo.ProducerBatchMaxBytes(int32(h.config.batchLimit())))...)
+	if err != nil {
+		return fmt.Errorf("set up Kafka client: %w", err)
+	}
+	forever := "-1"
+	_, err = kadm.NewClient(client).CreateTopic(ctx, 1, h.config.Replication,
+		map[string]*string{"retention.ms": &forever, "retention.bytes": &forever}, h.topic)
+	if err != nil && !errors.Is(err, kerr.TopicAlreadyExists) {
+		client.Close()
+		return fmt.Errorf("create topic %s: %w: an administrator may create it with kafka-topics --bootstrap-server %s --create --topic %s "+
+			"--partitions 1 --config retention.ms=-1 --config retention.bytes=-1", h.topic, err, strings.Join(h.config.Brokers, ","), h.topic)
+	}
+	h.client = client
+	return nil
+}
+
+// Load reads the topic to its present end.
+func (h *History) Load(ctx context.Context, _ position.Position) ([]schema.Entry, error) {
+	if err := h.connect(ctx); err != nil {
+		return nil, err
+	}
+	admin := kadm.NewClient(h.client)
+	starts, err := admin.ListStartOffsets(ctx, h.topic)
+	ends, err2 := admin.ListEndOffsets(ctx, h.topic)
+	if err = errors.Join(err, starts.Error(), err2, ends.Error()); err != nil {
+		return nil, fmt.Errorf("find the ends of topic %s: %w", h.topic, err)
+	}
+	start, _ := starts.Lookup(h.topic, 0)
+	end, _ := ends.Lookup(h.topic, 0)
+	options, err := h.config.options()
+	if err != nil {
+		return nil, err
+	}
+	reader, err := kgo.NewClient(append(options, kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{h.topic: {0: kgo.NewOffset().AtStart()}}))...)
+	if err != nil {
+		return nil, fmt.Errorf("set up Kafka client: %w", err)
+	}
+	defer reader.Close()
+	return h.read(ctx, reader, start.Offset, end.Offset)
+}
+
+func (h *History) read(ctx context.Context, reader *kgo.Client, next, end int64) ([]schema.Entry, error) {
+	var entries []schema.Entry
+	for next < end {
+		fetches := reader.PollFetches(ctx)
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if errs := fetches.Errors(); len(errs) > 0 {
+			return nil, fmt.Errorf("read topic %s: %w", h.topic, errs[0].Err)
+		}
+		for it := fetches.RecordIter(); !it.Done(); {
+			r := it.Next()
+			next = r.Offset + 1
+			if string(r.Key) != h.destination {
+				continue
+			}
+			var record historyRecord
+			if err := json.Unmarshal(r.Value, &record); err != nil {
+				return nil, fmt.Errorf("read topic %s at offset %d: %w", h.topic, r.Offset, err)
+			}
+			if record.Format > historyFormat {
+				return nil, fmt.Errorf("topic %s holds records of format %d at offset %d, written by a newer canal-relay: this one reads up to %d",
+					h.topic, record.Format, r.Offset, historyFormat)
+			}
+			entries = append(entries, record.Entry)
+		}
+	}
+	return entries, nil
+}
+
+// Append stores an entry and waits until all replicas in sync have it.
+func (h *History) Append(ctx context.Context, e schema.Entry) error {
+	if err := h.connect(ctx); err != nil {
+		return err
+	}
+	value, err := json.Marshal(historyRecord{Format: historyFormat, Entry: e})
+	if err != nil {
+		return err
+	}
+	record := &kgo.Record{Topic: h.topic, Key: []byte(h.destination), Value: value}
+	if err := h.client.ProduceSync(ctx, record).FirstErr(); err != nil {
+		return fmt.Errorf("write to topic %s: %w", h.topic, err)
+	}
+	return nil
+}

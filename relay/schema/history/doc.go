@@ -1,0 +1,3 @@
+// Package history keeps a schema history in a file, for a node without
+// ZooKeeper.
+package history

@@ -1,0 +1,49 @@
+package history
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/canal-relay/canal-relay/relay/position"
+	"github.com/canal-relay/canal-relay/relay/schema"
+)
+
+// What one term stored is there for the next one, in order.
+func TestFileKeepsEntries(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "orders", "schema.db")
+	want := []schema.Entry{
+		{At: position.Position{File: "binlog.000001", Offset: 120}, SQL: "CREATE TABLE t (id INT)", Database: "shop"},
+		{At: position.Position{File: "binlog.000001", Offset: 300}, Schema: "shop", Table: "u", SQL: "CREATE TABLE `u` (`id` int)"},
+	}
+	for _, e := range want {
+		f := NewFile(path)
+		if err := f.Append(t.Context(), e); err != nil {
+			t.Fatal(err)
+		}
+		f.Close()
+	}
+	f := NewFile(path)
+	defer f.Close()
+	got, err := f.Load(t.Context(), position.Position{})
+	if err != nil || !cmp.Equal(got, want) {
+		t.Errorf("%v\n%s", err, cmp.Diff(want, got))
+	}
+}
+
+// A second process with the same file is told why it cannot have it.
+func TestFileHeldByAnother(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "schema.db")
+	first, second := NewFile(path), NewFile(path)
+	defer first.Close()
+	defer second.Close()
+	if _, err := first.Load(t.Context(), position.Position{}); err != nil {
+		t.Fatal(err)
+	}
+	_, err := second.Load(t.Context(), position.Position{})
+	if err == nil || !strings.Contains(err.Error(), "another process holds it") {
+		t.Errorf("%v", err)
+	}
+}
