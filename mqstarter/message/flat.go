@@ -1,0 +1,174 @@
+package message
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/canal-relay/canal-relay/relay/event"
+)
+
+const null = "null"
+
+// FlatConfig is the form of flat messages.
+type FlatConfig struct {
+	Style event.Style // how values are written
+
+	// Column reports whether a column of a table is sent; nil sends all. It is
+	// asked once per layout and encoder, on the encoder's goroutine.
+	Column func(schema, table, column string) bool
+}
+
+// Flat writes changes as Canal's FlatMessage JSON: members in alphabetical
+// order, columns in table order, nulls written, no blanks. It belongs to one
+// goroutine and, once warm, allocates nothing for rows and columns.
+type Flat struct {
+	config FlatConfig
+	shapes map[*event.Layout]*shape
+
+	// Of the change that is open:
+	change *event.Change
+	shape  *shape // nil for a statement
+	rows   event.RowIter
+	data   []int  // columns that data shows: those sent of the image, of an update's after image
+	old    []int  // columns that old may show: those of data that are in the before image too
+	types  []byte // member mysqlType
+	codes  []byte // member sqlType
+	keys   []byte // member pkNames
+
+	built, text []byte // scratch
+}
+
+// NewFlat makes an encoder.
+func NewFlat(c FlatConfig) *Flat {
+	return &Flat{config: c, shapes: make(map[*event.Layout]*shape)}
+}
+
+// Open takes a change, whose memory must stay as it is until the next Open, and
+// locates its rows. A statement has none.
+func (f *Flat) Open(c *event.Change) error {
+	f.change, f.shape = c, nil
+	f.data, f.old = f.data[:0], f.old[:0]
+	if c.Layout == nil {
+		return nil
+	}
+	if err := c.Locate(&f.rows); err != nil {
+		return fmt.Errorf("locate rows of %s.%s: %w", c.Schema, c.Table, err)
+	}
+	f.shape = f.shapeOf(c.Layout)
+	shown := c.Present
+	if c.Kind == event.Update {
+		shown = c.PresentAfter
+	}
+	for i := range f.shape.columns {
+		if !f.shape.columns[i].kept || !has(shown, i) {
+			continue
+		}
+		f.data = append(f.data, i)
+		if c.Kind == event.Update && has(c.Present, i) {
+			f.old = append(f.old, i)
+		}
+	}
+	f.describe()
+	return nil
+}
+
+func has(bits []byte, i int) bool { return i>>3 < len(bits) && bits[i>>3]>>(i&7)&1 == 1 }
+
+func (f *Flat) shapeOf(l *event.Layout) *shape {
+	s := f.shapes[l]
+	if s == nil {
+		if len(f.shapes) >= maxShapes {
+			clear(f.shapes)
+		}
+		s = newShape(l, f.config.Column)
+		f.shapes[l] = s
+	}
+	return s
+}
+
+// describe makes the members that tell of columns. They are those of the whole
+// change also where a message holds some of its rows: sqlType is what it is in
+// the last one.
+func (f *Flat) describe() {
+	f.built = f.built[:0]
+	if len(f.data) == f.shape.kept {
+		f.types, f.keys = f.shape.types, f.shape.keys
+	} else {
+		f.built = f.shape.appendTypes(f.built, f.data)
+		n := len(f.built)
+		f.built = f.shape.appendKeys(f.built, f.data)
+		f.types, f.keys = f.built[:n], f.built[n:]
+	}
+	if f.Rows() == 0 {
+		f.codes = append(f.codes[:0], null...)
+		return
+	}
+	f.codes = f.codes[:0]
+	last := f.rows.Row(f.rows.Len() - 1)
+	for _, i := range f.data {
+		name := f.shape.columns[i].name
+		f.codes = append(f.codes, name[:len(name)-1]...)
+		code := f.change.Layout.Columns[i].SQLType(f.rows.Bytes(last[i]), last[i].Null())
+		f.codes = strconv.AppendInt(f.codes, int64(code), 10)
+	}
+	f.codes = closeObject(f.codes, 0)
+}
+
+// Rows returns how many rows of the open change are in data: 0 for a statement,
+// and for a row event none of whose columns is sent.
+func (f *Flat) Rows() int {
+	if len(f.data) == 0 {
+		return 0
+	}
+	return f.rows.Len()
+}
+
+// AppendKey appends the text by which Canal's partition rules hash a column, by
+// its index in the layout, of a row: of the after image of an update. A column
+// that is NULL, absent or not sent appends nothing.
+func (f *Flat) AppendKey(dst []byte, row, column int) ([]byte, error) {
+	if !f.shape.columns[column].kept {
+		return dst, nil
+	}
+	field := f.rows.Row(row)[column]
+	if !field.Present() || field.Null() {
+		return dst, nil
+	}
+	dst, err := event.AppendHashText(dst, &f.change.Layout.Columns[column], f.rows.Bytes(field), f.config.Style)
+	if err != nil {
+		return dst, f.failed(row, column, err)
+	}
+	return dst, nil
+}
+
+// Append appends the message that holds some rows of the open change, by their
+// index in it; nil is all of them, and what a statement takes. id is the number
+// of the batch, ts the time in milliseconds since 1970 at which it is written.
+func (f *Flat) Append(dst []byte, rows []int, id uint64, ts int64) ([]byte, error) {
+	c := f.change
+	dst = append(dst, `{"data":`...)
+	dst, err := f.appendData(dst, rows)
+	if err != nil {
+		return dst, err
+	}
+	dst = appendString(append(dst, `,"database":`...), c.Schema)
+	dst = strconv.AppendInt(append(dst, `,"es":`...), c.Time*1000, 10)
+	dst = appendString(append(dst, `,"gtid":`...), c.GTID)
+	dst = strconv.AppendUint(append(dst, `,"id":`...), id, 10)
+	dst = strconv.AppendBool(append(dst, `,"isDdl":`...), c.DDL)
+	if f.shape == nil {
+		dst = append(dst, `,"mysqlType":null,"old":null,"pkNames":null,"sql":`...)
+		dst = append(appendString(dst, c.SQL), `,"sqlType":null`...)
+	} else {
+		dst = append(append(dst, `,"mysqlType":`...), f.types...)
+		if dst, err = f.appendOld(append(dst, `,"old":`...), rows); err != nil {
+			return dst, err
+		}
+		dst = append(append(dst, `,"pkNames":`...), f.keys...)
+		dst = append(append(dst, `,"sql":"","sqlType":`...), f.codes...)
+	}
+	dst = appendString(append(dst, `,"table":`...), c.Table)
+	dst = strconv.AppendInt(append(dst, `,"ts":`...), ts, 10)
+	dst = append(append(dst, `,"type":"`...), c.Kind.String()...)
+	return append(dst, `"}`...), nil
+}
