@@ -33,7 +33,7 @@ func TestClean(t *testing.T) {
 			if c < 0x20 || c == '"' || c == '\\' {
 				want = at
 			}
-			if got := clean(s); got != want {
+			if got := clean([]byte(s)); got != want {
 				t.Fatalf("byte %#x at %d: got %d", c, at, got)
 			}
 		}
