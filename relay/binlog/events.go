@@ -15,6 +15,12 @@ var ErrPurged = errors.New("the binlog at this position was purged")
 // ErrFormat says that the source's settings or its bytes cannot be relayed.
 var ErrFormat = errors.New("the binlog cannot be relayed")
 
+// ErrStart says that a stream cannot start at the position asked for.
+var ErrStart = errors.New("the stream cannot start at this position")
+
+// ErrAway says that the source could not be reached; it may be back later.
+var ErrAway = errors.New("the source cannot be reached")
+
 // Events is a source of binlog events.
 type Events interface {
 	// Run streams events to h from a position, or, when it is zero, from the

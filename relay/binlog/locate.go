@@ -1,0 +1,200 @@
+package binlog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-mysql-org/go-mysql/replication"
+
+	"github.com/canal-relay/canal-relay/relay/position"
+)
+
+// Locate finds the position that a Start describes on the source.
+func (r *Reader) Locate(ctx context.Context, start Start) (position.Position, error) {
+	switch {
+	case start.GTIDs != "":
+		return position.Position{GTIDs: strings.Join(strings.Fields(start.GTIDs), "")}, nil
+	case start.Journal != "" && start.Offset > 4:
+		return r.before(ctx, start.Journal, start.Offset)
+	case !start.Time.IsZero():
+		return r.byTime(ctx, start.Time, start.Journal, false)
+	case start.Journal != "":
+		return position.Position{File: start.Journal, Offset: 4}, nil
+	}
+	return r.end(ctx)
+}
+
+// end is the end of the source's binlog now.
+func (r *Reader) end(ctx context.Context) (position.Position, error) {
+	s, err := r.open(ctx)
+	if err != nil {
+		return position.Position{}, err
+	}
+	defer s.close()
+	query := "SHOW MASTER STATUS"
+	if !s.server.MariaDB() && versionAtLeast(s.server.Version, 8, 4) {
+		query = "SHOW BINARY LOG STATUS"
+	}
+	rows, err := s.rows(query)
+	if err != nil {
+		return position.Position{}, err
+	}
+	if len(rows) == 0 || len(rows[0]) < 2 {
+		return position.Position{}, fmt.Errorf("%w: %s answers %s with nothing; its binlog is off, or the account lacks REPLICATION CLIENT", ErrStart, r.c.Addr, query)
+	}
+	offset, err := strconv.ParseUint(rows[0][1], 10, 64)
+	if err != nil {
+		return position.Position{}, fmt.Errorf("%s: %w", query, err)
+	}
+	p := position.Position{File: rows[0][0], Offset: offset, ServerID: s.server.ID, Time: time.Unix(time.Now().Unix(), 0)}
+	if s.server.MariaDB() {
+		rows, err = s.rows("SELECT @@global.gtid_binlog_pos")
+		if err != nil {
+			return p, err
+		}
+		if len(rows) == 1 {
+			p.GTIDs = rows[0][0]
+		}
+	} else if len(rows[0]) > 4 && s.server.GTID() {
+		p.GTIDs = strings.Join(strings.Fields(rows[0][4]), "")
+	}
+	return p, nil
+}
+
+// before is the last transaction end at or before an offset of a file, with the
+// GTID set executed there.
+func (r *Reader) before(ctx context.Context, file string, offset uint64) (position.Position, error) {
+	s := &scan{file: file, offset: offset}
+	if err := r.scan(ctx, s); err != nil {
+		return position.Position{}, err
+	}
+	if s.found.IsZero() {
+		return position.Position{File: file, Offset: 4}, nil
+	}
+	if s.found.Offset != offset {
+		r.log.Warn("the configured start is not the end of a transaction, starting at the one before it", "file", file, "offset", offset, "start", s.found.Offset)
+	}
+	return s.found, nil
+}
+
+// byTime is the last transaction end before a time. With a file it is searched
+// there only, and the file's start is the answer when all of it is later. With
+// complete set, a time older than all files is ErrPurged.
+func (r *Reader) byTime(ctx context.Context, t time.Time, file string, complete bool) (position.Position, error) {
+	files := []string{file}
+	if file == "" {
+		var err error
+		if files, err = r.files(ctx); err != nil {
+			return position.Position{}, err
+		}
+		if len(files) == 0 {
+			return position.Position{}, fmt.Errorf("%w: %s lists no binlog file", ErrStart, r.c.Addr)
+		}
+	}
+	for i := len(files) - 1; i >= 0; i-- {
+		s := &scan{file: files[i], until: t}
+		if err := r.scan(ctx, s); err != nil {
+			return position.Position{}, err
+		}
+		if !s.found.IsZero() {
+			return s.found, nil
+		}
+	}
+	if complete {
+		return position.Position{}, fmt.Errorf("%w: %s has nothing as old as %s", ErrPurged, r.c.Addr, t.Format(time.RFC3339))
+	}
+	r.log.Warn("the source has nothing as old as the configured start, starting at its oldest file", "time", t, "file", files[0])
+	return position.Position{File: files[0], Offset: 4}, nil
+}
+
+// scan is a handler that looks for the last transaction end of one file before
+// an offset or a time.
+type scan struct {
+	file   string
+	offset uint64    // 0 for none
+	until  time.Time // zero for none
+
+	track *Track
+	found position.Position
+}
+
+var errFound = errors.New("found")
+
+// scan reads one file from its start, under its own name on a connection that
+// is not registered as a replica.
+func (r *Reader) scan(ctx context.Context, h *scan) error {
+	s, err := r.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	err = s.exec("SET @master_binlog_checksum=@@global.binlog_checksum, @source_binlog_checksum=@@global.binlog_checksum",
+		fmt.Sprintf("SET @master_heartbeat_period=%d, @source_heartbeat_period=%d", time.Second, time.Second))
+	if err == nil && s.server.MariaDB() {
+		err = s.exec("SET @mariadb_slave_capability=4")
+	}
+	if err != nil {
+		return err
+	}
+	from := position.Position{File: h.file, Offset: 4}
+	if h.track, err = NewTrack(from, false); err != nil {
+		return err
+	}
+	// Server id 0 would end the dump at the last event; it also keeps the
+	// source from taking this connection for a second copy of the reader.
+	scanner := r.c
+	scanner.ServerID = 0
+	if err := s.dump(&scanner, from); err != nil {
+		return err
+	}
+	err = s.stream(h)
+	if errors.Is(err, errFound) || errors.Is(err, errEnded) {
+		return nil
+	}
+	return r.named(ctx, from, err)
+}
+
+func (h *scan) Begin(position.Position) error { return nil }
+
+func (h *scan) Idle() error { return nil }
+
+func (h *scan) HandleEvent(e *replication.BinlogEvent) error {
+	at := time.Unix(int64(e.Header.Timestamp), 0)
+	if !h.until.IsZero() && e.Header.Timestamp > 0 && !at.Before(h.until) {
+		return errFound
+	}
+	switch e.Header.EventType {
+	case replication.HEARTBEAT_EVENT, replication.HEARTBEAT_LOG_EVENT_V2:
+		return errFound // nothing newer
+	}
+	step := h.track.Next(e)
+	if h.track.File != h.file {
+		return errFound
+	}
+	if p, ok := e.Event.(*replication.TransactionPayloadEvent); ok {
+		for _, inner := range p.Events {
+			step = h.track.Inner(inner)
+		}
+	}
+	if step.Ended && (h.offset == 0 || h.track.Position().Offset <= h.offset) {
+		h.found = h.track.Position()
+		if h.offset > 0 && h.track.End <= h.offset {
+			h.found.Offset = h.track.End
+		}
+	}
+	if h.offset > 0 && h.track.End >= h.offset {
+		return errFound
+	}
+	return nil
+}
+
+// versionAtLeast compares the first two numbers of a server version.
+func versionAtLeast(version string, major, minor int) bool {
+	var a, b int
+	_, _ = fmt.Sscanf(version, "%d.%d", &a, &b)
+	return a > major || a == major && b >= minor
+}

@@ -1,0 +1,188 @@
+package binlog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+
+	"github.com/canal-relay/canal-relay/relay/position"
+)
+
+// Reader streams the binlog of a server. It is also where table definitions
+// come from, over a connection of their own.
+type Reader struct {
+	c   Config
+	log *slog.Logger
+
+	mu   sync.Mutex
+	meta *session // for definitions; nil until asked, and after a failure
+}
+
+// NewReader returns a Reader; it connects to nothing.
+func NewReader(c Config, l *slog.Logger) (*Reader, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	c.defaults()
+	return &Reader{c: c, log: orDiscard(l)}, nil
+}
+
+// Run is one dump connection: it streams from a position, or from the
+// configured start when that is zero, until the context ends (nil), the
+// connection breaks or h fails. Errors that trying again cannot help wrap
+// ErrPurged, ErrFormat or ErrStart.
+func (r *Reader) Run(ctx context.Context, from position.Position, h Handler) error {
+	err := r.run(ctx, from, h)
+	if ctx.Err() != nil {
+		return nil
+	}
+	if errors.Is(err, ErrPurged) && r.c.Latest {
+		r.log.Warn("position is gone from the source, continuing at the end of its binlog", "error", err)
+		end, endErr := r.Locate(ctx, Start{})
+		if endErr != nil {
+			return endErr
+		}
+		err = r.run(ctx, end, h)
+		if ctx.Err() != nil {
+			return nil
+		}
+	}
+	return err
+}
+
+func (r *Reader) run(ctx context.Context, from position.Position, h Handler) error {
+	s, err := r.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	if err := s.usable(&r.c); err != nil {
+		return err
+	}
+	if from, err = r.begin(ctx, s, from); err != nil {
+		return err
+	}
+	if err := s.replica(&r.c); err != nil {
+		return err
+	}
+	if err := s.dump(&r.c, from); err != nil {
+		return err
+	}
+	if err := h.Begin(from); err != nil {
+		return err
+	}
+	r.log.Info("reading binlog", "source", r.c.Addr, "version", s.server.Version, "file", from.File, "offset", from.Offset, "gtids", from.GTIDs)
+	return r.named(ctx, from, s.stream(h))
+}
+
+// open connects and asks the server what it is.
+func (r *Reader) open(ctx context.Context) (*session, error) {
+	s, err := r.c.dial(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.inspect(); err != nil {
+		s.close()
+		return nil, fmt.Errorf("source %s: %w", r.c.Addr, err)
+	}
+	return s, nil
+}
+
+// begin settles where the stream starts: the configured start for a zero
+// position; for another server's file position without a usable GTID set, its
+// time.
+func (r *Reader) begin(ctx context.Context, s *session, from position.Position) (position.Position, error) {
+	var err error
+	foreign := from.ServerUUID != "" && s.server.UUID != "" && from.ServerUUID != s.server.UUID
+	switch {
+	case from.IsZero():
+		from, err = r.Locate(ctx, r.c.Start)
+	case foreign && (from.GTIDs == "" || !s.server.GTID()):
+		if r.c.Fallback <= 0 || from.Time.IsZero() {
+			return from, fmt.Errorf("%w: %s:%d was read from server %s, and %s is server %s", ErrStart, from.File, from.Offset, from.ServerUUID, r.c.Addr, s.server.UUID)
+		}
+		r.log.Warn("the stored position is another server's, searching by its time", "position", from.File, "server", from.ServerUUID, "time", from.Time)
+		from, err = r.byTime(ctx, from.Time.Add(-r.c.Fallback), "", true)
+	}
+	from.ServerUUID = s.server.UUID
+	from.Host, from.Port = r.c.hostPort()
+	return from, err
+}
+
+// stream hands the dump's events on until it ends.
+func (s *session) stream(h Handler) error {
+	p := newParser(s.server.Flavor)
+	in := s.packets(h.Idle)
+	for {
+		raw, err := in.next()
+		if err != nil {
+			if s.link.failed != nil {
+				return s.link.failed
+			}
+			return err
+		}
+		e, err := p.parse(raw)
+		if err != nil {
+			return err
+		}
+		if err := h.HandleEvent(e); err != nil {
+			return err
+		}
+	}
+}
+
+// named says what a source's refusal means and what can be done.
+func (r *Reader) named(ctx context.Context, from position.Position, err error) error {
+	var se *sourceError
+	if !errors.As(err, &se) {
+		return err
+	}
+	m := strings.ToLower(se.Message)
+	switch {
+	case strings.Contains(m, "same server_uuid/server_id") || strings.Contains(m, "same server_id"):
+		return fmt.Errorf("another reader with server id %d connected to %s, and it ended this dump: %w", r.c.ServerID, r.c.Addr, err)
+	case se.Code != 1236:
+		return err
+	}
+	for _, gone := range []string{"purged", "could not find", "not in the master", "not in the primary", "impossible position", "position > file size", "doesn't have the", "gtid"} {
+		if strings.Contains(m, gone) {
+			where := fmt.Sprintf("%s:%d", from.File, from.Offset)
+			if from.GTIDs != "" {
+				where = "after " + from.GTIDs
+			}
+			return fmt.Errorf("%w: %s on %s (%w); the source still has %s; choose a new start with canal-relay cursor set: earliest, latest or a time",
+				ErrPurged, where, r.c.Addr, err, r.left(ctx))
+		}
+	}
+	return fmt.Errorf("%w: %w", ErrFormat, err)
+}
+
+// left names the binlog files that the source still has.
+func (r *Reader) left(ctx context.Context) string {
+	files, err := r.files(ctx)
+	if err != nil || len(files) == 0 {
+		return "no binlog file that could be listed"
+	}
+	return fmt.Sprintf("%s to %s", files[0], files[len(files)-1])
+}
+
+// files lists the source's binlog files, oldest first.
+func (r *Reader) files(ctx context.Context) ([]string, error) {
+	s, err := r.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer s.close()
+	rows, err := s.rows("SHOW BINARY LOGS")
+	if err != nil {
+		return nil, err
+	}
+	files := make([]string, len(rows))
+	for i, row := range rows {
+		files[i] = row[0]
+	}
+	return files, nil
+}

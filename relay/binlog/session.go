@@ -1,0 +1,219 @@
+package binlog
+
+import (
+	"bufio"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"net"
+	"os"
+	"time"
+
+	"github.com/go-mysql-org/go-mysql/client"
+	"github.com/go-mysql-org/go-mysql/mysql"
+	"github.com/go-mysql-org/go-mysql/replication"
+
+	"github.com/canal-relay/canal-relay/relay/position"
+)
+
+// session is one connection to the source.
+type session struct {
+	conn   *client.Conn
+	link   *link
+	stop   func() bool
+	server Server
+}
+
+// dial opens a connection that closes when ctx ends. Its statements are bounded
+// by the configured timeout. TCP keep-alive is the dialer's.
+func (c *Config) dial(ctx context.Context) (*session, error) {
+	s := &session{}
+	dialer := net.Dialer{Timeout: c.DialTimeout, KeepAlive: 30 * time.Second}
+	dial := func(ctx context.Context, network, addr string) (net.Conn, error) {
+		conn, err := dialer.DialContext(ctx, network, addr)
+		if err != nil {
+			return nil, err
+		}
+		s.link = &link{Conn: conn, timeout: 2*c.Heartbeat + 5*time.Second}
+		s.stop = context.AfterFunc(ctx, func() { conn.Close() })
+		return s.link, nil
+	}
+	options := func(conn *client.Conn) error {
+		conn.ReadTimeout, conn.WriteTimeout = c.Timeout, c.Timeout
+		if c.TLS != nil {
+			conn.SetTLSConfig(c.TLS)
+		}
+		conn.SetAttributes(map[string]string{"program_name": "canal-relay"})
+		return nil
+	}
+	var err error
+	s.conn, err = client.ConnectWithDialer(ctx, "tcp", c.Addr, c.User, c.Password, "", dial, options)
+	if err != nil {
+		if s.stop != nil {
+			s.stop()
+		}
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		return nil, fmt.Errorf("connect to source %s as %q: %w", c.Addr, c.User, plain(err))
+	}
+	return s, nil
+}
+
+// close ends the connection without a word to the server, so that it cannot
+// block or dial.
+func (s *session) close() {
+	s.stop()
+	_ = s.link.Close()
+}
+
+// exec runs statements, each on its own.
+func (s *session) exec(statements ...string) error {
+	for _, q := range statements {
+		if _, err := s.conn.Execute(q); err != nil {
+			return fmt.Errorf("%s: %w", q, plain(err))
+		}
+	}
+	return nil
+}
+
+// rows runs a query and returns its values as text; NULL is empty.
+func (s *session) rows(query string) ([][]string, error) {
+	r, err := s.conn.Execute(query)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", query, plain(err))
+	}
+	if r.Resultset == nil {
+		return nil, nil
+	}
+	defer r.Close()
+	out := make([][]string, r.RowNumber())
+	for i := range out {
+		out[i] = make([]string, r.ColumnNumber())
+		for j := range out[i] {
+			if out[i][j], err = r.GetString(i, j); err != nil {
+				return nil, fmt.Errorf("%s: %w", query, plain(err))
+			}
+		}
+	}
+	return out, nil
+}
+
+// replica makes the connection one that the source takes for a replica: the
+// session variables of design §5, then COM_REGISTER_SLAVE.
+func (s *session) replica(c *Config) error {
+	beat := c.Heartbeat.Nanoseconds()
+	statements := []string{
+		"SET SESSION net_write_timeout=7200, SESSION net_read_timeout=7200",
+		"SET @master_binlog_checksum=@@global.binlog_checksum, @source_binlog_checksum=@@global.binlog_checksum",
+		fmt.Sprintf("SET @master_heartbeat_period=%d, @source_heartbeat_period=%d", beat, beat),
+	}
+	if c.ReplicaUUID != "" {
+		statements = append(statements, fmt.Sprintf("SET @slave_uuid='%s', @replica_uuid='%s'", c.ReplicaUUID, c.ReplicaUUID))
+	}
+	if s.server.MariaDB() {
+		statements = append(statements, "SET @mariadb_slave_capability=4")
+	}
+	if err := s.exec(statements...); err != nil {
+		return err
+	}
+	if err := s.command(registerCommand(c)); err != nil {
+		return fmt.Errorf("register as replica: %w", err)
+	}
+	if _, err := s.conn.ReadOKPacket(); err != nil {
+		return fmt.Errorf("register as replica: %w", plain(err))
+	}
+	return nil
+}
+
+// dump asks for the events from a position on: by GTID set where position and
+// source have one, else by file and offset.
+func (s *session) dump(c *Config, from position.Position) error {
+	if from.GTIDs != "" && s.server.GTID() {
+		if !s.server.MariaDB() {
+			set, err := mysql.ParseMysqlGTIDSet(from.GTIDs)
+			if err != nil {
+				return fmt.Errorf("%w: GTID set %q: %v", ErrStart, from.GTIDs, err)
+			}
+			return s.command(dumpGTIDCommand(c.ServerID, set.Encode()))
+		}
+		err := s.exec(fmt.Sprintf("SET @slave_connect_state='%s'", from.GTIDs),
+			"SET @slave_gtid_strict_mode=0, @slave_gtid_ignore_duplicates=0")
+		if err != nil {
+			return err
+		}
+		return s.command(dumpCommand(c.ServerID, replication.BINLOG_SEND_ANNOTATE_ROWS_EVENT, "", 0))
+	}
+	switch {
+	case from.File == "":
+		return fmt.Errorf("%w: it has only a GTID set, and the source has GTIDs off", ErrStart)
+	case from.Offset > math.MaxUint32:
+		return fmt.Errorf("%w: %s:%d lies beyond 4 GiB, where a dump by file cannot begin; turn GTIDs on, or choose a later position", ErrStart, from.File, from.Offset)
+	}
+	flags := replication.BINLOG_DUMP_NEVER_STOP
+	if s.server.MariaDB() {
+		flags = replication.BINLOG_SEND_ANNOTATE_ROWS_EVENT
+	}
+	return s.command(dumpCommand(c.ServerID, flags, from.File, uint32(max(from.Offset, 4))))
+}
+
+// packets switches the connection to streaming; idle is called before a read blocks.
+func (s *session) packets(idle func() error) *packets {
+	_ = s.link.SetDeadline(time.Time{})
+	s.link.idle = idle
+	return &packets{r: bufio.NewReaderSize(s.conn.Conn.Conn, readBuffer)}
+}
+
+func (s *session) command(body []byte) error {
+	s.conn.ResetSequence()
+	if err := s.conn.WritePacket(append(make([]byte, 4, 4+len(body)), body...)); err != nil {
+		return fmt.Errorf("send command: %w", plain(err))
+	}
+	return nil
+}
+
+// registerCommand is COM_REGISTER_SLAVE: server id, host name, user, password
+// (left empty: it would be sent in clear), port, rank, source id.
+func registerCommand(c *Config) []byte {
+	host, _ := os.Hostname()
+	host = host[:min(len(host), 60)]
+	b := binary.LittleEndian.AppendUint32([]byte{mysql.COM_REGISTER_SLAVE}, c.ServerID)
+	b = append(append(b, byte(len(host))), host...)
+	b = append(b, 0, 0)
+	return append(b, make([]byte, 2+4+4)...)
+}
+
+// dumpCommand is COM_BINLOG_DUMP.
+func dumpCommand(id uint32, flags uint16, file string, offset uint32) []byte {
+	b := binary.LittleEndian.AppendUint32([]byte{mysql.COM_BINLOG_DUMP}, offset)
+	b = binary.LittleEndian.AppendUint16(b, flags)
+	b = binary.LittleEndian.AppendUint32(b, id)
+	return append(b, file...)
+}
+
+// dumpGTIDCommand is COM_BINLOG_DUMP_GTID with an empty file name and offset 4.
+func dumpGTIDCommand(id uint32, set []byte) []byte {
+	b := binary.LittleEndian.AppendUint16([]byte{mysql.COM_BINLOG_DUMP_GTID}, 0)
+	b = binary.LittleEndian.AppendUint32(b, id)
+	b = binary.LittleEndian.AppendUint32(b, 0)
+	b = binary.LittleEndian.AppendUint64(b, 4)
+	b = binary.LittleEndian.AppendUint32(b, uint32(len(set)))
+	return append(b, set...)
+}
+
+// plain strips the stack trace that go-mysql's errors print.
+func plain(err error) error {
+	type causer interface{ Cause() error }
+	for {
+		if m, ok := errors.AsType[*mysql.MyError](err); ok {
+			return &sourceError{Code: m.Code, Message: m.Message}
+		}
+		c, ok := err.(causer)
+		if !ok || c.Cause() == nil || c.Cause() == err {
+			return err
+		}
+		err = c.Cause()
+	}
+}
