@@ -28,8 +28,9 @@ const module = "github.com/canal-relay/canal-relay/"
 var allowed = map[string][]string{
 	"metrics":              {},
 	"relay/position":       {},
-	"relay/filter":         {},
-	"mqstarter/route":      {},
+	"relay/pattern":        {},
+	"relay/filter":         {"relay/pattern"},
+	"mqstarter/route":      {"relay/pattern"},
 	"relay/event/column":   {"relay/event/jsonb", "relay/schema"},
 	"relay/event/jsonb":    {},
 	"relay/schema/ddl":     {},
