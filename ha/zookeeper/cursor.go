@@ -1,0 +1,241 @@
+package zookeeper
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/canal-relay/canal-relay/relay/position"
+)
+
+// CursorConfig says what is stored with a position.
+type CursorConfig struct {
+	// GTIDOn fills the member gtid of Canal's cursor, as Canal does only with
+	// canal.instance.gtidon=true. The relay's own state has the set either way.
+	GTIDOn bool
+	// Routing is the hash of the routing in force.
+	Routing string
+}
+
+// Cursor keeps a destination's position in two nodes: Canal's cursor, which Canal
+// can read and write, and relay/state, a position.State. Both are written in one
+// transaction, so that their mzxids are equal for as long as nobody else writes
+// the cursor. Every write is conditional on what was loaded or saved before.
+//
+// A Cursor serves one term after another, not two at a time.
+type Cursor struct {
+	c           *Client
+	destination string
+	config      CursorConfig
+
+	loaded bool
+	cursor version
+	state  version
+	last   position.State
+	first  bool     // the next Save is the first since Load
+	doubt  *attempt // a Save that was sent, and whose answer was lost
+}
+
+// version is what a node's next write is conditional on.
+type version struct {
+	exists bool
+	n      int32
+}
+
+type attempt struct {
+	cursor, state []byte
+	next          position.State
+}
+
+// Cursor returns the cursor of a destination.
+func (c *Client) Cursor(destination string, config CursorConfig) *Cursor {
+	return &Cursor{c: c, destination: destination, config: config}
+}
+
+// Load reads the position, once ZooKeeper can be asked. It returns
+// position.ErrNone when there is no cursor, and an error that names the node when
+// it cannot be read. If somebody else wrote the cursor since the relay did, the
+// cursor counts and the relay's state beside it does not.
+func (k *Cursor) Load(ctx context.Context) (position.Saved, error) {
+	k.loaded, k.doubt = false, nil
+	for {
+		_, err := k.c.await(ctx)
+		if err != nil {
+			return position.Saved{}, fmt.Errorf("load cursor: %w", err)
+		}
+		saved, err := k.load(ctx)
+		if !transient(err) {
+			return saved, err
+		}
+		select {
+		case <-time.After(100 * time.Millisecond):
+		case <-ctx.Done():
+			return position.Saved{}, fmt.Errorf("load cursor: %w", context.Cause(ctx))
+		}
+	}
+}
+
+func (k *Cursor) load(ctx context.Context) (position.Saved, error) {
+	cursor, state, err := k.read(ctx)
+	if err != nil {
+		return position.Saved{}, fmt.Errorf("load cursor: %w", err)
+	}
+	for _, path := range []string{cursorPath(k.destination), statePath(k.destination)} {
+		if err := k.c.ensure(ctx, parentOf(path)); err != nil {
+			return position.Saved{}, fmt.Errorf("load cursor: %w", err)
+		}
+	}
+	k.cursor, k.state = cursor.version(), state.version()
+	k.last = position.State{}
+	foreign := !state.found || cursor.mzxid != state.mzxid
+	if state.found && cursor.found {
+		// A state that belongs to another cursor still keeps the history; one
+		// of a newer build must not be overwritten, whoever wrote the cursor.
+		if k.last, err = position.ParseState(state.data); err != nil {
+			return position.Saved{}, fmt.Errorf("load %s: %w", statePath(k.destination), err)
+		}
+	}
+	saved := position.Saved{Foreign: foreign}
+	if cursor.found {
+		if saved.Position, err = position.ParseCanal(cursor.data); err != nil {
+			return position.Saved{}, fmt.Errorf("load %s: %w", cursorPath(k.destination), err)
+		}
+	}
+	k.loaded, k.first = true, true
+	if !cursor.found {
+		return position.Saved{}, position.ErrNone
+	}
+	if !foreign {
+		saved.Position, saved.Routing = k.last.Apply(saved.Position), k.last.Routing
+	}
+	return saved, nil
+}
+
+type stored struct {
+	node
+	found bool
+}
+
+func (s stored) version() version { return version{exists: s.found, n: s.node.version} }
+
+// read returns both nodes as they stood at one moment: the cursor is read again
+// behind the state, until no write has come between.
+func (k *Cursor) read(ctx context.Context) (cursor, state stored, err error) {
+	for {
+		if cursor.node, cursor.found, err = k.c.get(ctx, cursorPath(k.destination)); err != nil {
+			return cursor, state, err
+		}
+		if state.node, state.found, err = k.c.get(ctx, statePath(k.destination)); err != nil {
+			return cursor, state, err
+		}
+		again, found, err := k.c.get(ctx, cursorPath(k.destination))
+		if err != nil || found == cursor.found && again.mzxid == cursor.mzxid {
+			return cursor, state, err
+		}
+	}
+}
+
+// Save stores p and the state that belongs to it. It returns position.ErrFenced
+// when one of the nodes was changed since by somebody else, or when the lease of
+// this node is over. Any other error leaves open whether p was stored; the next
+// Save finds out.
+func (k *Cursor) Save(ctx context.Context, p position.Position) error {
+	if !k.loaded {
+		return errors.New("save cursor: it was not loaded in this term")
+	}
+	epoch, err := k.epoch()
+	if err != nil {
+		return fmt.Errorf("save cursor: %w", err)
+	}
+	if err := k.settle(ctx); err != nil {
+		return fmt.Errorf("save cursor: %w", err)
+	}
+	a := k.attempt(p, epoch)
+	replies, err := call(ctx, k.c, func(conn *zk.Conn) ([]zk.MultiResponse, error) {
+		return conn.Multi(
+			k.write(cursorPath(k.destination), k.cursor, a.cursor),
+			k.write(statePath(k.destination), k.state, a.state))
+	})
+	switch {
+	case err == nil && len(replies) == 2:
+		k.stored(a)
+		return nil
+	case errors.Is(err, zk.ErrBadVersion), errors.Is(err, zk.ErrNodeExists), errors.Is(err, zk.ErrNoNode):
+		return fmt.Errorf("save cursor: %w (%w)", position.ErrFenced, err)
+	case errors.Is(err, errNoSession):
+		return fmt.Errorf("save cursor: %w", err)
+	}
+	k.doubt = a
+	return fmt.Errorf("save cursor: %w", err)
+}
+
+// epoch returns the epoch of this node's lease, 0 if it never had one.
+func (k *Cursor) epoch() (int64, error) {
+	k.c.mu.Lock()
+	l := k.c.leases[k.destination]
+	k.c.mu.Unlock()
+	if l == nil {
+		return 0, nil
+	}
+	if !l.valid() {
+		return 0, fmt.Errorf("%w: this node's lease is over", position.ErrFenced)
+	}
+	return l.epoch, nil
+}
+
+func (k *Cursor) attempt(p position.Position, epoch int64) *attempt {
+	reason := ""
+	if k.first {
+		reason = fmt.Sprintf("term started, epoch %d", epoch)
+	}
+	next := k.last.Next(p, time.Now(), reason)
+	next.Epoch, next.Routing = epoch, k.config.Routing
+	shown := p
+	if !k.config.GTIDOn {
+		shown.GTIDs = ""
+	}
+	return &attempt{cursor: shown.AppendCanal(nil), state: next.Append(nil), next: next}
+}
+
+func (k *Cursor) write(path string, v version, data []byte) any {
+	if !v.exists {
+		return &zk.CreateRequest{Path: k.c.chroot + path, Data: data, Acl: k.c.acl()}
+	}
+	return &zk.SetDataRequest{Path: k.c.chroot + path, Data: data, Version: v.n}
+}
+
+// stored counts the versions on: a created node has version 0, a written one the next.
+func (k *Cursor) stored(a *attempt) {
+	for _, v := range []*version{&k.cursor, &k.state} {
+		if v.exists {
+			v.n++
+		}
+		v.exists = true
+	}
+	k.last, k.first, k.doubt = a.next, false, nil
+}
+
+// settle finds out what became of a Save whose answer was lost.
+func (k *Cursor) settle(ctx context.Context) error {
+	if k.doubt == nil {
+		return nil
+	}
+	cursor, state, err := k.read(ctx)
+	if err != nil {
+		return err
+	}
+	switch {
+	case cursor.version() == k.cursor && state.version() == k.state:
+		k.doubt = nil // it did not arrive
+	case cursor.mzxid == state.mzxid && bytes.Equal(cursor.data, k.doubt.cursor) && bytes.Equal(state.data, k.doubt.state):
+		k.stored(k.doubt)
+		k.cursor, k.state = cursor.version(), state.version()
+	default:
+		return position.ErrFenced
+	}
+	return nil
+}

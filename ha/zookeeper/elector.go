@@ -1,0 +1,320 @@
+package zookeeper
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/canal-relay/canal-relay/ha"
+)
+
+// ElectorConfig holds the pauses of an election.
+type ElectorConfig struct {
+	// TakeoverDelay is how long other nodes wait when a running node vanishes
+	// without the hand-over mark.
+	TakeoverDelay time.Duration
+	// Jitter is the most that is added to it, so that nodes do not all come at once.
+	Jitter time.Duration
+	// GiveUpDelay is how long a node that gave a destination up itself leaves it
+	// to others.
+	GiveUpDelay time.Duration
+}
+
+// DefaultElectorConfig returns the pauses for at-least-once.
+func DefaultElectorConfig() ElectorConfig {
+	return ElectorConfig{TakeoverDelay: 2 * time.Second, Jitter: 200 * time.Millisecond, GiveUpDelay: 5 * time.Second}
+}
+
+// A node backs off when the owner has changed flapTurns times within flapSpan
+// without a clean hand-over: by flapDelay, and by as much more for each further
+// time, up to flapMost.
+const (
+	flapTurns = 3
+	flapSpan  = time.Minute
+	flapDelay = 5 * time.Second
+	flapMost  = 30 * time.Second
+)
+
+// Elector elects the owner of one destination: whoever creates the running node.
+// Its methods but Changes are for one Monitor, which calls one at a time.
+type Elector struct {
+	c           *Client
+	destination string
+	config      ElectorConfig
+	log         *slog.Logger
+
+	mu       sync.Mutex
+	seen     int64       // czxid of the running node seen last; 0 for none yet
+	owner    string      // address in it; empty if unreadable
+	vanished time.Time   // when it was found gone; zero while it is there
+	gaveUp   time.Time   // when this node gave it up itself, until another owner is seen
+	turns    []time.Time // recent changes of the owner without a clean hand-over
+	changes  uint64      // all changes of the owner
+}
+
+// Elector returns the elector of a destination. It remembers what it has seen of
+// the destination, so there should be one of them for as long as it is configured.
+func (c *Client) Elector(destination string, config ElectorConfig) *Elector {
+	return &Elector{c: c, destination: destination, config: config, log: c.log.With("destination", destination)}
+}
+
+// Changes counts how often this node saw the owner change.
+func (e *Elector) Changes() uint64 {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.changes
+}
+
+// Register shows this node under the destination's cluster nodes, in this
+// session and in each that follows. It does not wait.
+func (e *Elector) Register(context.Context) error {
+	e.c.wish(standbyPath(e.destination, e.c.config.ID), true)
+	return nil
+}
+
+// Unregister takes that back. What cannot be done at once is done when there is
+// a session again.
+func (e *Elector) Unregister(ctx context.Context) error {
+	path := standbyPath(e.destination, e.c.config.ID)
+	e.c.wish(path, false)
+	s, _ := e.c.current()
+	return e.c.hide(ctx, path, s.id)
+}
+
+// Release asks the owner, whoever it is, to let the destination go: it sets
+// active to false in the running node.
+func (e *Elector) Release(ctx context.Context) error {
+	path := runningPath(e.destination)
+	if _, err := e.c.await(ctx); err != nil {
+		return fmt.Errorf("release %s: %w", e.destination, err)
+	}
+	n, found, err := e.c.get(ctx, path)
+	if err != nil {
+		return fmt.Errorf("release %s: %w", e.destination, err)
+	}
+	if !found {
+		return fmt.Errorf("release %s: no node runs it", e.destination)
+	}
+	r, err := parseRunning(n.data)
+	if err != nil {
+		return fmt.Errorf("release %s: its owner is unknown: %w", e.destination, err)
+	}
+	r.Active = false
+	_, err = call(ctx, e.c, func(conn *zk.Conn) (*zk.Stat, error) {
+		return conn.Set(e.c.chroot+path, r.bytes(), n.version)
+	})
+	if err != nil {
+		return fmt.Errorf("release %s: write the request: %w", e.destination, err)
+	}
+	return nil
+}
+
+// Campaign blocks until this node's session owns the running node. It waits for
+// ZooKeeper when it is away, and returns an error when the context ended or when
+// the granted session is too short to own anything safely.
+func (e *Elector) Campaign(ctx context.Context) (ha.Lease, error) {
+	path := runningPath(e.destination)
+	e.c.forget(path)
+	l, err := e.campaign(ctx, path)
+	if err != nil {
+		e.c.wish(path, false) // a request under way may still create it
+		return nil, err
+	}
+	return l, nil
+}
+
+func (e *Elector) campaign(ctx context.Context, path string) (*lease, error) {
+	for {
+		s, err := e.c.await(ctx)
+		if err != nil {
+			return nil, err
+		}
+		n, found, err := e.c.look(ctx, path)
+		switch {
+		case err != nil:
+			err = e.retry(ctx, "look at the running node", err)
+		case found && n.owner == s.id:
+			return e.elected(ctx, s, n), nil
+		case found:
+			e.note(ctx, n)
+			err = e.sleep(ctx, s, n.watch, 0)
+		default:
+			err = e.takeOver(ctx, s, path, n.watch)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+}
+
+// retry logs an error that is not only a lost connection, and pauses.
+func (e *Elector) retry(ctx context.Context, what string, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if !transient(err) {
+		e.log.Error("election request failed; trying again", "step", what, "error", err)
+	}
+	select {
+	case <-time.After(time.Second / 2):
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// sleep waits until the watch fires, the session changes, or d is over if it is
+// not 0.
+func (e *Elector) sleep(ctx context.Context, was session, watch <-chan zk.Event, d time.Duration) error {
+	var over <-chan time.Time
+	if d > 0 {
+		timer := time.NewTimer(d)
+		defer timer.Stop()
+		over = timer.C
+	}
+	for {
+		now, changed := e.c.current()
+		if now.id != was.id {
+			return nil
+		}
+		select {
+		case <-watch:
+			return nil
+		case <-over:
+			return nil
+		case <-changed:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// takeOver creates the running node when it is this node's turn. It returns nil
+// when there is something new to look at, its own node included.
+func (e *Elector) takeOver(ctx context.Context, s session, path string, watch <-chan zk.Event) error {
+	due, err := e.due(ctx)
+	if err != nil {
+		return e.retry(ctx, "read the hand-over mark", err)
+	}
+	for d := time.Until(due); d > 0; d = time.Until(due) {
+		if err := e.sleep(ctx, s, watch, d); err != nil || time.Now().Before(due) {
+			return err
+		}
+	}
+	if now, _ := e.c.current(); now.id != s.id {
+		return nil
+	}
+	err = e.c.createEphemeral(ctx, path, e.self())
+	if errors.Is(err, zk.ErrNoNode) {
+		err = e.c.ensure(ctx, parentOf(path))
+	}
+	if err == nil || errors.Is(err, zk.ErrNodeExists) {
+		return nil
+	}
+	// The node may have been created although no answer came: look again.
+	return e.retry(ctx, "create the running node", err)
+}
+
+func (e *Elector) self() []byte { return running{Active: true, Address: e.c.config.ID}.bytes() }
+
+// due says from when on this node may create the running node, which is absent.
+func (e *Elector) due(ctx context.Context) (time.Time, error) {
+	mark, err := e.mark(ctx)
+	if err != nil {
+		return time.Time{}, err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	now := time.Now()
+	if e.vanished.IsZero() {
+		e.vanished = now.Add(rand.N(e.config.Jitter + 1))
+	}
+	due := now
+	switch {
+	case !e.gaveUp.IsZero():
+		due = e.gaveUp.Add(e.config.GiveUpDelay)
+	case e.seen == 0: // none since we look
+	case e.owner == e.c.config.ID: // ours, lost against our will, perhaps by a former process
+	case mark == e.seen: // its owner has stopped, and says so
+	default:
+		due = e.vanished.Add(e.config.TakeoverDelay)
+	}
+	if held := e.held(now); held.After(due) {
+		due = held
+	}
+	return due, nil
+}
+
+// held says until when this node stays away because the owner changes too often.
+func (e *Elector) held(now time.Time) time.Time {
+	for len(e.turns) > 0 && now.Sub(e.turns[0]) > flapSpan {
+		e.turns = e.turns[1:]
+	}
+	if len(e.turns) < flapTurns {
+		return time.Time{}
+	}
+	d := min(flapDelay*time.Duration(len(e.turns)-flapTurns+1), flapMost)
+	return e.turns[len(e.turns)-1].Add(d)
+}
+
+// mark returns the czxid of the ownership that was handed over last.
+func (e *Elector) mark(ctx context.Context) (int64, error) {
+	n, found, err := e.c.get(ctx, releasedPath(e.destination))
+	if err != nil || !found {
+		return 0, err
+	}
+	czxid, err := strconv.ParseInt(string(n.data), 10, 64)
+	if err != nil {
+		return 0, nil // written by somebody else: no mark
+	}
+	return czxid, nil
+}
+
+// note remembers the owner that was seen, and counts changes.
+func (e *Elector) note(ctx context.Context, n node) {
+	e.mu.Lock()
+	before := e.seen
+	e.mu.Unlock()
+	clean := false
+	if before != 0 && before != n.czxid {
+		mark, err := e.mark(ctx)
+		clean = err == nil && mark == before
+	}
+	owner := ""
+	if r, err := parseRunning(n.data); err == nil {
+		owner = r.Address
+	}
+	s, _ := e.c.current()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.vanished = time.Time{}
+	if n.owner != s.id {
+		e.gaveUp = time.Time{}
+	}
+	if before != 0 && before != n.czxid {
+		e.changes++
+		if !clean {
+			e.turns = append(e.turns, time.Now())
+		}
+	}
+	if before != n.czxid {
+		e.log.Info("destination has an owner", "address", owner, "epoch", n.czxid)
+	}
+	e.seen, e.owner = n.czxid, owner
+}
+
+// elected makes a lease of a running node that this session owns.
+func (e *Elector) elected(ctx context.Context, s session, n node) *lease {
+	e.note(ctx, n)
+	e.mu.Lock()
+	e.owner, e.gaveUp = e.c.config.ID, time.Time{}
+	e.mu.Unlock()
+	return newLease(e, s.id, n.czxid)
+}

@@ -1,0 +1,164 @@
+package zookeeper
+
+import (
+	"context"
+	"encoding/binary"
+	"net"
+	"sync"
+	"time"
+)
+
+// Request types and reply ids of ZooKeeper's protocol (ZooDefs.OpCode,
+// ClientCnxn) that the clock of the lease must tell apart.
+const (
+	opExists       = 3
+	opGetData      = 4
+	opGetChildren  = 8
+	opPing         = 11
+	opGetChildren2 = 12
+
+	xidEvent = -1 // a watch event: answers nothing
+)
+
+// link is a connection to a ZooKeeper server that notes what the zk client does
+// not show: the session timeout that the server granted, and when the latest
+// request was sent that has been answered. The client writes one frame a call.
+//
+// Only requests that the leader has to see count. A server that is cut off from
+// the others goes on answering pings and reads for several seconds, while the
+// leader lets the session expire.
+type link struct {
+	net.Conn
+	owner  *Client
+	unbind func() bool   // no longer close with the client
+	hello  chan struct{} // closed when the connect response has come
+
+	mu      sync.Mutex // guards what follows, up to the blank line
+	greeted bool       // the connect request was written
+	waiting []sent     // requests without an answer, oldest first
+
+	session int64  // owned by the reader, as all that follows
+	size    []byte // length of the frame being read
+	head    []byte // its first headSize bytes
+	left    int    // how many of its bytes are still to come
+}
+
+// headSize is enough of a frame to know what it is: protocol version, timeout
+// and session of a connect response; the request's id of any other.
+const headSize = 16
+
+type sent struct {
+	xid    int32
+	at     time.Time
+	counts bool
+}
+
+// newLink wraps c, which is closed when ctx ends at the latest: the zk client
+// would otherwise sit on a silent connection for a while after its own Close.
+func newLink(ctx context.Context, c net.Conn, owner *Client) *link {
+	l := &link{Conn: c, owner: owner, hello: make(chan struct{})}
+	l.unbind = context.AfterFunc(ctx, func() { l.Conn.Close() })
+	return l
+}
+
+// Close closes the connection.
+func (l *link) Close() error {
+	l.unbind()
+	return l.Conn.Close()
+}
+
+// Write notes the request before it leaves: the time may only be too early.
+func (l *link) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	s := sent{at: time.Now(), counts: true}
+	if l.greeted && len(b) >= 12 {
+		s.xid = int32(binary.BigEndian.Uint32(b[4:]))
+		switch binary.BigEndian.Uint32(b[8:]) {
+		case opPing, opExists, opGetData, opGetChildren, opGetChildren2:
+			s.counts = false
+		}
+	}
+	l.greeted = true
+	l.waiting = append(l.waiting, s)
+	l.mu.Unlock()
+	return l.Conn.Write(b)
+}
+
+func (l *link) Read(b []byte) (int, error) {
+	n, err := l.Conn.Read(b)
+	for rest := b[:n]; len(rest) > 0; {
+		rest = l.consume(rest)
+	}
+	return n, err
+}
+
+// consume takes bytes of one frame and returns the rest.
+func (l *link) consume(b []byte) []byte {
+	if len(l.size) < 4 {
+		n := min(4-len(l.size), len(b))
+		l.size = append(l.size, b[:n]...)
+		if len(l.size) == 4 {
+			l.left = int(binary.BigEndian.Uint32(l.size))
+		}
+		return b[n:]
+	}
+	n := min(l.left, len(b))
+	l.head = append(l.head, b[:min(n, headSize-len(l.head))]...)
+	if l.left -= n; l.left == 0 {
+		l.received(l.head)
+		l.size, l.head = l.size[:0], l.head[:0]
+	}
+	return b[n:]
+}
+
+// received takes the head of a complete frame.
+func (l *link) received(head []byte) {
+	select {
+	case <-l.hello:
+		if len(head) >= 4 {
+			l.answered(int32(binary.BigEndian.Uint32(head)))
+		}
+	default:
+		if len(head) == headSize {
+			timeout := time.Duration(binary.BigEndian.Uint32(head[4:])) * time.Millisecond
+			l.session = int64(binary.BigEndian.Uint64(head[8:]))
+			l.owner.greeted(l.session, timeout)
+			l.answered(0)
+		}
+		close(l.hello)
+	}
+}
+
+// answered notes the reply to a request; a watch event answers none.
+func (l *link) answered(xid int32) {
+	if xid == xidEvent {
+		return
+	}
+	l.mu.Lock()
+	var s sent
+	for i := range l.waiting {
+		if l.waiting[i].xid == xid {
+			s = l.waiting[i]
+			l.waiting = append(l.waiting[:i], l.waiting[i+1:]...)
+			break
+		}
+	}
+	l.mu.Unlock()
+	if s.counts && l.session != 0 {
+		l.owner.proved(l.session, s.at)
+	}
+}
+
+// SetReadDeadline shortens the client's patience with a server that takes a
+// connection and does not answer: it would wait for several session timeouts.
+func (l *link) SetReadDeadline(t time.Time) error {
+	select {
+	case <-l.hello:
+	default:
+		latest := time.Now().Add(l.owner.config.SessionTimeout / 3)
+		if t.IsZero() || t.After(latest) {
+			t = latest
+		}
+	}
+	return l.Conn.SetReadDeadline(t)
+}
