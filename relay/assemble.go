@@ -1,0 +1,308 @@
+package relay
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/go-mysql-org/go-mysql/replication"
+
+	"github.com/canal-relay/canal-relay/relay/binlog"
+	"github.com/canal-relay/canal-relay/relay/event"
+	"github.com/canal-relay/canal-relay/relay/position"
+)
+
+const (
+	maxChanges = 2048            // of a batch
+	saveEvery  = 5 * time.Second // how often a stream without changes moves its position
+	caughtUp   = 5 * time.Second // an idle stream whose last event is younger has nothing left to read
+)
+
+// assembler puts the events of a stream into batches. It is the binlog.Handler
+// of its Relay, and runs on the stream's goroutine.
+type assembler struct {
+	r   *Relay
+	ctx context.Context // of the stream, for what a handler must wait for
+
+	begun  bool  // a stream was opened
+	failed error // what a method returned to the stream
+
+	track *binlog.Track
+	batch *event.Batch
+	saved time.Time // when a batch with Resume was last queued
+
+	row      uint64 // rows of the open transaction so far
+	sent     uint64 // of these, how many at its start were handed on by an earlier stream
+	skipTx   []byte // the transaction of which that is known; empty for the first one with rows
+	skipRows uint64
+
+	txKept []byte // the open transaction's name in the open batch
+	gtids  string // executed set including the open transaction, if asked for
+
+	checksum int    // bytes at the end of each event
+	mariadb  bool   // the server that wrote the events
+	server   uint32 // its version, as ddl.Options has it
+	maps     map[uint64]*tableMap
+	version  uint64 // counts the statements that may have changed a layout
+	applied  bool   // the open transaction has such a statement
+	noted    map[string]bool
+
+	received int    // bytes not yet counted
+	lastTime uint32 // of the last event of the source
+}
+
+func newAssembler(ctx context.Context, r *Relay) *assembler {
+	return &assembler{r: r, ctx: ctx, maps: make(map[uint64]*tableMap), noted: make(map[string]bool)}
+}
+
+// Begin opens a stream behind what was handed on.
+func (a *assembler) Begin(p position.Position) error { return a.keepErr(a.begin(p)) }
+
+func (a *assembler) begin(p position.Position) error {
+	track, err := binlog.NewTrack(p, a.r.c.Files)
+	if err != nil {
+		return err
+	}
+	if a.batch != nil {
+		a.r.buf.discard(a.batch)
+	}
+	a.track, a.batch = track, a.r.buf.fresh()
+	a.row, a.sent, a.txKept = 0, 0, nil
+	a.skipTx, a.skipRows, a.applied = a.r.tx, a.r.rows, false
+	clear(a.maps)
+	first, located := !a.begun, a.r.from.IsZero()
+	a.begun = true
+	if first {
+		if err := a.r.c.Tracker.Load(a.ctx, p); err != nil {
+			return fmt.Errorf("load table definitions: %w", err)
+		}
+	}
+	if !located || a.r.c.Files {
+		return nil
+	}
+	a.batch.Resume = p
+	return a.queue()
+}
+
+// HandleEvent takes one event.
+func (a *assembler) HandleEvent(e *replication.BinlogEvent) error { return a.keepErr(a.handle(e)) }
+
+func (a *assembler) handle(e *replication.BinlogEvent) error {
+	a.received += len(e.RawData)
+	step := a.track.Next(e)
+	if err := a.take(e, step, a.checksum); err != nil {
+		return err
+	}
+	if p, ok := e.Event.(*replication.TransactionPayloadEvent); ok {
+		for _, inner := range p.Events {
+			if err := a.take(inner, a.track.Inner(inner), 0); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Idle hands on what there is before the stream waits.
+func (a *assembler) Idle() error { return a.keepErr(a.idle()) }
+
+func (a *assembler) idle() error {
+	a.count()
+	if time.Since(time.Unix(int64(a.lastTime), 0)) < caughtUp {
+		a.r.d.Alive()
+	}
+	if len(a.batch.Changes) == 0 {
+		return a.save()
+	}
+	return a.cut()
+}
+
+func (a *assembler) keepErr(err error) error {
+	if err != nil {
+		a.failed = err
+	}
+	return err
+}
+
+// finish hands on the rest at the end of the files.
+func (a *assembler) finish() error {
+	a.count()
+	if err := a.cut(); err != nil {
+		return err
+	}
+	return io.EOF
+}
+
+func (a *assembler) count() {
+	if a.received > 0 {
+		a.r.d.Received(a.received)
+		a.received = 0
+	}
+}
+
+// take handles one event, or one inside a payload; trailer is the size of its
+// checksum.
+func (a *assembler) take(e *replication.BinlogEvent, step binlog.Step, trailer int) error {
+	if step.Began {
+		a.open()
+	}
+	if e.Header.Timestamp != 0 {
+		a.lastTime = e.Header.Timestamp
+	}
+	var err error
+	switch ev := e.Event.(type) {
+	case *replication.RowsEvent:
+		err = a.rows(e, ev, trailer)
+	case *replication.TableMapEvent:
+		a.tableMap(e, ev, trailer)
+	case *replication.QueryEvent:
+		err = a.query(e.Header, ev, step.Text)
+	case *replication.RowsQueryEvent:
+		err = a.annotation(e.Header, ev.Query)
+	case *replication.MariadbAnnotateRowsEvent:
+		err = a.annotation(e.Header, ev.Query)
+	case *replication.FormatDescriptionEvent:
+		a.format(ev)
+	default:
+		err = a.other(e)
+	}
+	if err != nil {
+		return fmt.Errorf("%s at %s:%d: %w", e.Header.EventType, a.track.File, a.track.Start, err)
+	}
+	if step.Ended {
+		return a.ended()
+	}
+	return nil
+}
+
+// format takes what a file says about its events.
+func (a *assembler) format(ev *replication.FormatDescriptionEvent) {
+	a.checksum = 0
+	if ev.ChecksumAlgorithm == replication.BINLOG_CHECKSUM_ALG_CRC32 {
+		a.checksum = replication.BinlogChecksumLength
+	}
+	var x, y, z uint32
+	_, _ = fmt.Sscanf(ev.ServerVersion, "%d.%d.%d", &x, &y, &z)
+	a.mariadb, a.server = strings.Contains(strings.ToLower(ev.ServerVersion), "mariadb"), x*10000+y*100+z
+}
+
+// open starts the bookkeeping of a transaction.
+func (a *assembler) open() {
+	a.row, a.sent, a.txKept, a.gtids = 0, 0, nil, ""
+	if a.skipRows > 0 && (len(a.skipTx) == 0 || bytes.Equal(a.skipTx, a.track.Tx)) {
+		a.sent = a.skipRows
+	}
+	if a.r.c.GTID {
+		a.gtids = string(a.track.AppendGTIDs(nil))
+	}
+}
+
+// ended closes the bookkeeping of a transaction.
+func (a *assembler) ended() error {
+	a.batch.Transactions++
+	if a.sent > 0 && a.row > 0 {
+		a.skipTx, a.skipRows = nil, 0
+	}
+	a.row, a.sent, a.txKept, a.gtids = 0, 0, nil, ""
+	switch {
+	case a.applied:
+		// A new stream must not begin before a statement that was applied.
+		a.applied = false
+		return a.cut()
+	case len(a.batch.Changes) == 0:
+		return a.save()
+	case a.full():
+		return a.cut()
+	}
+	return nil
+}
+
+func (a *assembler) full() bool {
+	return a.batch.Bytes >= a.r.c.BatchBytes || len(a.batch.Changes) >= maxChanges
+}
+
+// add puts a change of n rows into the open batch, unless an earlier stream has
+// handed it on. It reports whether it did.
+func (a *assembler) add(c event.Change, n int) error {
+	c.Row, c.Rows = a.row, n
+	a.row += uint64(n)
+	if a.row <= a.sent {
+		return nil
+	}
+	if c.Row < a.sent {
+		return fmt.Errorf("%w: rows up to %d of the transaction were sent, which is within an event of rows %d to %d; the settings that decide what is sent have changed since", binlog.ErrStart, a.sent, c.Row, a.row-1)
+	}
+	if a.txKept == nil {
+		a.txKept = keep(a.batch, a.track.Tx)
+	}
+	c.Tx, c.GTID = a.txKept, a.gtids
+	c.File, c.Offset, c.Length = a.track.File, a.track.Start, uint32(a.track.End-a.track.Start)
+	a.batch.Bytes += len(c.Image) + len(c.SQL)
+	a.batch.Changes = append(a.batch.Changes, c)
+	if a.full() && a.track.Open {
+		return a.cut()
+	}
+	return nil
+}
+
+// save moves the position over transactions without changes, now and then.
+func (a *assembler) save() error {
+	if a.batch.Transactions == 0 || time.Since(a.saved) < saveEvery {
+		return nil
+	}
+	return a.cut()
+}
+
+// cut queues the open batch, if there is anything in it.
+func (a *assembler) cut() error {
+	if len(a.batch.Changes) == 0 && a.batch.Transactions == 0 {
+		return nil
+	}
+	if a.batch.Transactions > 0 {
+		a.batch.Resume = a.track.Position()
+	}
+	if a.track.Open {
+		a.batch.Rows = max(a.row, a.sent)
+	}
+	return a.queue()
+}
+
+// queue hands the open batch on and opens another.
+func (a *assembler) queue() error {
+	b := a.batch
+	a.count()
+	if err := a.r.c.Filter.Err(); err != nil {
+		return err
+	}
+	rows, first, last := 0, time.Time{}, time.Time{}
+	for i := range b.Changes {
+		rows += b.Changes[i].Rows
+	}
+	if n := len(b.Changes); n > 0 {
+		first, last = time.Unix(b.Changes[0].Time, 0), time.Unix(b.Changes[n-1].Time, 0)
+	}
+	resume, open := b.Resume, b.Rows
+	bytes, transactions, changes := b.Bytes, b.Transactions, len(b.Changes)
+	a.r.batches++
+	b.ID = a.r.batches
+	waited, err := a.r.buf.put(a.ctx, b)
+	if waited > 0 {
+		a.r.d.PutBlocked(waited)
+	}
+	if err != nil {
+		return err
+	}
+	a.r.d.Put(rows, bytes, transactions, changes, first, last)
+	if !resume.IsZero() {
+		a.r.from, a.saved = resume, time.Now()
+	}
+	a.r.rows, a.r.tx = open, nil
+	if open > 0 {
+		a.r.tx = append([]byte(nil), a.track.Tx...)
+	}
+	a.batch, a.txKept = a.r.buf.fresh(), nil
+	return nil
+}

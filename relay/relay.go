@@ -1,0 +1,144 @@
+package relay
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"time"
+
+	"github.com/canal-relay/canal-relay/metrics"
+	"github.com/canal-relay/canal-relay/relay/binlog"
+	"github.com/canal-relay/canal-relay/relay/event"
+	"github.com/canal-relay/canal-relay/relay/filter"
+	"github.com/canal-relay/canal-relay/relay/position"
+	"github.com/canal-relay/canal-relay/relay/schema"
+)
+
+// Defaults of a Config.
+const (
+	DefaultMemory     = 32 << 20
+	DefaultBatchBytes = 256 << 10
+)
+
+// What happens to a statement-format change of a captured table.
+const (
+	StatementEmit = "emit" // sent on as Canal does, counted and logged
+	StatementStop = "stop" // ends the term
+)
+
+const (
+	firstRetry = 100 * time.Millisecond
+	lastRetry  = 10 * time.Second
+	steady     = 10 * time.Second // a connection that lived this long starts the back-off anew
+)
+
+// Config is what a Relay reads and how much it holds.
+type Config struct {
+	Memory     int64 // bytes held from queueing to Release; 0 is DefaultMemory
+	BatchBytes int   // bytes of binlog at which a batch is cut; 0 is DefaultBatchBytes
+	GTID       bool  // fill Change.GTID
+	Files      bool  // events come from files: offsets are theirs, whatever the headers say
+
+	Filter  *filter.Filter  // which tables are captured
+	Drop    filter.Config   // its flags: kinds of event that are not
+	Tracker *schema.Tracker // table definitions
+
+	StatementDML string // StatementEmit or StatementStop; empty is StatementEmit
+}
+
+// Relay is one term's way from events to batches.
+type Relay struct {
+	c      Config
+	events binlog.Events
+	d      *metrics.Destination
+	log    *slog.Logger
+	buf    *buffer
+
+	// What was handed on, owned by Run: where a new stream continues, and how
+	// many rows of which transaction behind it are not to be repeated.
+	from position.Position
+	rows uint64
+	tx   []byte // empty when only the number is known
+
+	batches uint64
+}
+
+// New returns a Relay that continues at from, or, when that names no position,
+// at the events' configured start. It does no I/O.
+func New(c Config, from position.Resume, events binlog.Events, d *metrics.Destination, l *slog.Logger) *Relay {
+	if c.Memory <= 0 {
+		c.Memory = DefaultMemory
+	}
+	if c.BatchBytes <= 0 {
+		c.BatchBytes = DefaultBatchBytes
+	}
+	if l == nil {
+		l = slog.New(slog.DiscardHandler)
+	}
+	return &Relay{c: c, events: events, d: d, log: l, buf: newBuffer(c.Memory), from: from.Position, rows: from.Sent}
+}
+
+// Run streams until the context ends (nil), the files end (io.EOF) or nothing
+// can be done about what stands in the way. A connection that breaks after the
+// first one was made is made again, from the last transaction end handed on.
+func (r *Relay) Run(ctx context.Context) error {
+	err := r.run(ctx)
+	if ctx.Err() != nil {
+		err = nil
+	}
+	if err == io.EOF {
+		r.buf.close(nil)
+		return io.EOF
+	}
+	r.buf.close(err)
+	return err
+}
+
+func (r *Relay) run(ctx context.Context) error {
+	a := newAssembler(ctx, r)
+	wait := firstRetry
+	for {
+		began := time.Now()
+		err := r.events.Run(ctx, r.from, a)
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case err == io.EOF:
+			return a.finish()
+		case !a.begun, fatal(err, a.failed):
+			return err
+		}
+		if time.Since(began) > steady {
+			wait = firstRetry
+		}
+		pause := wait/2 + rand.N(wait)
+		r.d.Unusual("reconnect")
+		r.log.Warn("lost the source, connecting again", "error", err, "wait", pause, "file", r.from.File, "offset", r.from.Offset)
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return nil
+		}
+		wait = min(2*wait, lastRetry)
+	}
+}
+
+// fatal reports whether another connection would end the same way: the source
+// said so, or what it sent cannot be relayed. Not reaching the source, also for
+// a definition, is not.
+func fatal(err, failed error) bool {
+	if errors.Is(err, binlog.ErrAway) {
+		return false
+	}
+	return failed != nil || errors.Is(err, binlog.ErrPurged) || errors.Is(err, binlog.ErrFormat) || errors.Is(err, binlog.ErrStart)
+}
+
+// Next returns the next batch in binlog order, waiting for one. Behind the last
+// one it returns io.EOF, or the error that ended Run.
+func (r *Relay) Next(ctx context.Context) (*event.Batch, error) { return r.buf.next(ctx) }
+
+// Release gives a batch's memory back to the budget; the caller must not touch
+// the batch or its bytes any more.
+func (r *Relay) Release(b *event.Batch) { r.buf.release(b) }

@@ -1,0 +1,173 @@
+package relay
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/go-mysql-org/go-mysql/mysql"
+	"github.com/go-mysql-org/go-mysql/replication"
+
+	"github.com/canal-relay/canal-relay/relay/binlog"
+	"github.com/canal-relay/canal-relay/relay/event"
+	"github.com/canal-relay/canal-relay/relay/schema"
+)
+
+const maxMaps = 4096 // table maps remembered
+
+// tableMap is what a table id stands for.
+type tableMap struct {
+	body         []byte // of the table-map event, to know it again
+	schema, name string
+	captured     bool
+	layout       *event.Layout // nil until a row event needs it
+	version      uint64        // assembler.version at which layout was last right
+}
+
+// tableMap notes which table an id stands for. The same map comes before every
+// statement, so that it mostly finds what it knows.
+func (a *assembler) tableMap(e *replication.BinlogEvent, ev *replication.TableMapEvent, trailer int) {
+	body := e.RawData[replication.EventHeaderSize : len(e.RawData)-trailer]
+	if m := a.maps[ev.TableID]; m != nil && bytes.Equal(m.body, body) {
+		return
+	}
+	if len(a.maps) >= maxMaps {
+		clear(a.maps)
+	}
+	m := &tableMap{body: bytes.Clone(body), schema: string(ev.Schema), name: string(ev.Table)}
+	m.captured = a.r.c.Filter.Table(m.schema, m.name)
+	a.maps[ev.TableID] = m
+}
+
+// rowKind is what a row event does; update says that it has two images a row.
+func rowKind(t replication.EventType) (kind event.Kind, update bool) {
+	switch t {
+	case replication.WRITE_ROWS_EVENTv1, replication.WRITE_ROWS_EVENTv2, replication.MARIADB_WRITE_ROWS_COMPRESSED_EVENT_V1:
+		return event.Insert, false
+	case replication.DELETE_ROWS_EVENTv1, replication.DELETE_ROWS_EVENTv2, replication.MARIADB_DELETE_ROWS_COMPRESSED_EVENT_V1:
+		return event.Delete, false
+	case replication.UPDATE_ROWS_EVENTv1, replication.UPDATE_ROWS_EVENTv2, replication.MARIADB_UPDATE_ROWS_COMPRESSED_EVENT_V1,
+		replication.PARTIAL_UPDATE_ROWS_EVENT:
+		return event.Update, true
+	}
+	return 0, false
+}
+
+func (a *assembler) dropsRows(k event.Kind) bool {
+	d := &a.r.c.Drop
+	return d.Rows || k == event.Insert && d.DMLInsert || k == event.Update && d.DMLUpdate || k == event.Delete && d.DMLDelete
+}
+
+// rows takes a row event: its images stay as they are.
+func (a *assembler) rows(e *replication.BinlogEvent, ev *replication.RowsEvent, trailer int) error {
+	kind, update := rowKind(e.Header.EventType)
+	if ev.Table == nil { // a dummy event without rows
+		return nil
+	}
+	m := a.maps[ev.TableID]
+	if m == nil {
+		return fmt.Errorf("%w: no table map for table id %d", binlog.ErrFormat, ev.TableID)
+	}
+	if !m.captured || a.dropsRows(kind) {
+		return nil
+	}
+	switch {
+	case kind == 0:
+		return fmt.Errorf("%w: rows of %s.%s in an event of MySQL before 5.1", binlog.ErrFormat, m.schema, m.name)
+	case e.Header.EventType == replication.PARTIAL_UPDATE_ROWS_EVENT:
+		return fmt.Errorf("%w: partial JSON update of %s.%s; set binlog_row_value_options='' on the source and start behind this transaction", binlog.ErrFormat, m.schema, m.name)
+	}
+	image, err := images(e, ev, trailer)
+	if err != nil {
+		return fmt.Errorf("rows of %s.%s: %w", m.schema, m.name, err)
+	}
+	n, err := a.countRows(m, ev, update, image)
+	if err != nil {
+		return fmt.Errorf("rows of %s.%s: %w", m.schema, m.name, err)
+	}
+	if n == 0 {
+		return nil
+	}
+	return a.add(a.rowChange(e, ev, m, kind, image), n)
+}
+
+// rowChange is the change of a row event. Small events share memory with their
+// neighbours, which may be refused ones: their bytes are copied, so that a
+// batch holds what it is charged for.
+func (a *assembler) rowChange(e *replication.BinlogEvent, ev *replication.RowsEvent, m *tableMap, kind event.Kind, image []byte) event.Change {
+	c := event.Change{
+		Kind: kind, Layout: m.layout, Schema: m.schema, Table: m.name, Time: int64(e.Header.Timestamp),
+		Present: ev.ColumnBitmap1, PresentAfter: ev.ColumnBitmap2, Image: image,
+		ServerID: e.Header.ServerID, TableID: ev.TableID,
+	}
+	if len(e.RawData) < binlog.ChunkedBelow {
+		c.Present, c.PresentAfter, c.Image = keep(a.batch, c.Present), keep(a.batch, c.PresentAfter), keep(a.batch, c.Image)
+	}
+	return c
+}
+
+// countRows counts the rows of an event by its table's layout, which it makes
+// when needed. A layout that does not fit is fetched once more.
+func (a *assembler) countRows(m *tableMap, ev *replication.RowsEvent, update bool, image []byte) (int, error) {
+	n, err := a.tryRows(m, ev, update, image)
+	if !errors.Is(err, event.ErrMismatch) {
+		return n, err
+	}
+	a.r.d.Unusual("layout_mismatch")
+	a.r.log.Warn("a table's layout does not fit its rows, asking the source for it", "table", m.schema+"."+m.name,
+		"file", a.track.File, "offset", a.track.Start, "error", err)
+	a.r.c.Tracker.Forget(m.schema, m.name)
+	a.version++
+	if n, again := a.tryRows(m, ev, update, image); again == nil {
+		return n, nil
+	}
+	return 0, err
+}
+
+func (a *assembler) tryRows(m *tableMap, ev *replication.RowsEvent, update bool, image []byte) (int, error) {
+	if m.layout == nil || m.version != a.version {
+		t, err := a.r.c.Tracker.Table(a.ctx, m.schema, m.name)
+		if errors.Is(err, schema.ErrNoTable) {
+			t, err = nil, nil // then the table map must say it all
+		}
+		if err != nil {
+			return 0, err
+		}
+		if m.layout == nil || m.layout.Table != t {
+			if m.layout, err = event.NewLayout(t, ev.Table); err != nil {
+				m.layout = nil
+				return 0, err
+			}
+		}
+		m.version = a.version
+	}
+	return m.layout.CountRows(update, ev.ColumnBitmap1, ev.ColumnBitmap2, image)
+}
+
+// images is the part of a row event behind its header, uncompressed. Layout of
+// the header: table id (6 bytes), flags (2), in version 2 the extra data with
+// its length (2, itself included), column count, one or two column bitmaps.
+func images(e *replication.BinlogEvent, ev *replication.RowsEvent, trailer int) ([]byte, error) {
+	body := e.RawData[replication.EventHeaderSize : len(e.RawData)-trailer]
+	at := 8
+	if ev.Version == 2 {
+		at += int(binary.LittleEndian.Uint16(body[at:]))
+	}
+	_, _, n := mysql.LengthEncodedInt(body[at:])
+	at += n + len(ev.ColumnBitmap1) + len(ev.ColumnBitmap2)
+	if at > len(body) {
+		return nil, fmt.Errorf("%w: event of %d bytes ends in its header", binlog.ErrFormat, len(e.RawData))
+	}
+	body = body[at:len(body):len(body)]
+	switch e.Header.EventType {
+	case replication.MARIADB_WRITE_ROWS_COMPRESSED_EVENT_V1, replication.MARIADB_UPDATE_ROWS_COMPRESSED_EVENT_V1,
+		replication.MARIADB_DELETE_ROWS_COMPRESSED_EVENT_V1:
+		out, err := mysql.DecompressMariadbData(body)
+		if err != nil {
+			return nil, fmt.Errorf("%w: inflate: %w", binlog.ErrFormat, err)
+		}
+		return out, nil
+	}
+	return body, nil
+}
