@@ -322,3 +322,12 @@ func compareText(t *testing.T, scenario, where, name string, got map[string]*str
 		t.Errorf("%s: %.300q, want %.300q", where, *g, *want)
 	}
 }
+
+func mustLoad(t testing.TB, name string) *time.Location {
+	t.Helper()
+	l, err := time.LoadLocation(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
