@@ -75,6 +75,7 @@ type Client struct {
 	made    map[string]int64  // session in which a wish was fulfilled
 	leases  map[string]*lease // latest by destination
 	away    bool              // it was said that ZooKeeper is away
+	closing bool              // Run is about to return
 
 	poke chan struct{} // holds a token when wishes changed
 }
@@ -131,16 +132,33 @@ func (c *Client) Run(ctx context.Context) error {
 	g.Go(func() error { return c.beat(ctx) })
 	err = g.Wait()
 
-	conn.Close() // waits for the server's answer, a second at most
-	hangUp()
-	for range events { // until the client's goroutines have ended
-	}
+	c.close(conn, hangUp, events)
+	return err
+}
+
+// close ends the session. The zk client may hang for good when a request is
+// queued while it closes (it answers one request more often than the request's
+// channel holds), so no new ones are let through first, and those under way get
+// a moment to be answered.
+func (c *Client) close(conn *zk.Conn, hangUp func(), events <-chan zk.Event) {
 	c.mu.Lock()
-	c.conn, c.session = nil, session{}
+	c.conn, c.session, c.closing = nil, session{}, true
 	c.broadcast()
 	c.mu.Unlock()
-	c.calls.Wait()
-	return err
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		c.calls.Wait()
+	}()
+	select {
+	case <-ended:
+	case <-time.After(time.Second):
+	}
+	conn.Close() // waits for the server's answer, a second at most
+	hangUp()
+	for range events { // until the zk client's goroutines have ended
+	}
+	<-ended
 }
 
 func (c *Client) dialer(ctx context.Context) zk.Dialer {
@@ -218,6 +236,9 @@ func (c *Client) noticed(e zk.Event) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.closing {
+		return
+	}
 	was := c.session
 	switch e.State {
 	case zk.StateHasSession:
