@@ -12,6 +12,9 @@ import (
 // Apply follows a logged statement and returns what Canal would announce for
 // it. ErrStatement: it leaves the layout of a captured table unknown.
 func (t *Tracker) Apply(ctx context.Context, q Statement) ([]ddl.Result, error) {
+	if q.At.Host == "" {
+		q.At.Host, q.At.Port = t.origin.Host, t.origin.Port
+	}
 	t.at = q.At
 	st, changed, err := t.replay(q)
 	if err != nil {

@@ -60,7 +60,7 @@ func before(p, q position.Position) bool {
 // Load forgets all layouts and takes up the ones that the history holds at a
 // position. Without a history it only notes the position.
 func (t *Tracker) Load(ctx context.Context, at position.Position) error {
-	t.at = at
+	t.at, t.origin = at, at
 	if t.history == nil {
 		return nil
 	}

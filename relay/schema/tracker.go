@@ -48,7 +48,7 @@ type Statement struct {
 	SQLMode  uint64
 	MariaDB  bool
 	Version  uint32            // see ddl.Options
-	At       position.Position // the end of the statement's event
+	At       position.Position // the end of the statement's event; what it leaves out of host and port is Load's
 	// Captured reports whether rows of a table are sent on. Nil: none are.
 	Captured func(schema, table string) bool
 }
@@ -60,6 +60,7 @@ type Tracker struct {
 	source    Source
 	history   History
 	at        position.Position // of the last statement, or of Load
+	origin    position.Position // of Load
 	tables    map[key]*layout
 	databases map[string]string // default character sets
 	unread    uint64
