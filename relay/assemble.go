@@ -187,6 +187,7 @@ func (a *assembler) format(ev *replication.FormatDescriptionEvent) {
 	var x, y, z uint32
 	_, _ = fmt.Sscanf(ev.ServerVersion, "%d.%d.%d", &x, &y, &z)
 	a.mariadb, a.server = strings.Contains(strings.ToLower(ev.ServerVersion), "mariadb"), x*10000+y*100+z
+	a.r.c.Tracker.Serve(a.mariadb, a.server)
 }
 
 // open starts the bookkeeping of a transaction.

@@ -37,7 +37,7 @@ const (
 // Config is what a Relay reads and how much it holds.
 type Config struct {
 	Memory     int64 // bytes held from queueing to Release; 0 is DefaultMemory
-	BatchBytes int   // bytes of binlog at which a batch is cut; 0 is DefaultBatchBytes
+	BatchBytes int   // bytes of binlog at which a batch is cut; 0 is DefaultBatchBytes; a sixteenth of Memory at most
 	GTID       bool  // fill Change.GTID
 	Files      bool  // events come from files: offsets are theirs, whatever the headers say
 
@@ -63,6 +63,7 @@ type Relay struct {
 	tx   []byte // empty when only the number is known
 
 	batches uint64
+	retry   time.Duration // the first wait of the back-off
 }
 
 // New returns a Relay that continues at from, or, when that names no position,
@@ -74,10 +75,11 @@ func New(c Config, from position.Resume, events binlog.Events, d *metrics.Destin
 	if c.BatchBytes <= 0 {
 		c.BatchBytes = DefaultBatchBytes
 	}
+	c.BatchBytes = min(c.BatchBytes, int(max(c.Memory/16, 1)))
 	if l == nil {
 		l = slog.New(slog.DiscardHandler)
 	}
-	return &Relay{c: c, events: events, d: d, log: l, buf: newBuffer(c.Memory), from: from.Position, rows: from.Sent}
+	return &Relay{c: c, events: events, d: d, log: l, buf: newBuffer(c.Memory), from: from.Position, rows: from.Sent, retry: firstRetry}
 }
 
 // Run streams until the context ends (nil), the files end (io.EOF) or nothing
@@ -98,7 +100,7 @@ func (r *Relay) Run(ctx context.Context) error {
 
 func (r *Relay) run(ctx context.Context) error {
 	a := newAssembler(ctx, r)
-	wait := firstRetry
+	wait := r.retry
 	for {
 		began := time.Now()
 		err := r.events.Run(ctx, r.from, a)
@@ -111,7 +113,7 @@ func (r *Relay) run(ctx context.Context) error {
 			return err
 		}
 		if time.Since(began) > steady {
-			wait = firstRetry
+			wait = r.retry
 		}
 		pause := wait/2 + rand.N(wait)
 		r.d.Unusual("reconnect")

@@ -163,8 +163,11 @@ func (r *Reader) named(ctx context.Context, from position.Position, err error) e
 // left names the binlog files that the source still has.
 func (r *Reader) left(ctx context.Context) string {
 	files, err := r.files(ctx)
-	if err != nil || len(files) == 0 {
-		return "no binlog file that could be listed"
+	if err != nil {
+		return "files that could not be listed (" + err.Error() + ")"
+	}
+	if len(files) == 0 {
+		return "no file"
 	}
 	return fmt.Sprintf("%s to %s", files[0], files[len(files)-1])
 }

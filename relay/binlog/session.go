@@ -49,10 +49,10 @@ func (c *Config) dial(ctx context.Context) (*session, error) {
 		return nil
 	}
 	var err error
-	s.conn, err = client.ConnectWithDialer(ctx, "tcp", c.Addr, c.User, c.Password, "", dial, options)
+	s.conn, err = c.handshake(ctx, dial, options)
 	if err != nil {
-		if s.stop != nil {
-			s.stop()
+		if s.link != nil {
+			s.close()
 		}
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
@@ -60,6 +60,17 @@ func (c *Config) dial(ctx context.Context) (*session, error) {
 		return nil, fmt.Errorf("connect to source %s as %q: %w", c.Addr, c.User, plain(err))
 	}
 	return s, nil
+}
+
+// handshake connects and logs in. An answer that go-mysql does not expect makes
+// it panic (an error in place of the server's public key does).
+func (c *Config) handshake(ctx context.Context, dial client.Dialer, options client.Option) (conn *client.Conn, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("unexpected answer of the server while logging in: %v", r)
+		}
+	}()
+	return client.ConnectWithDialer(ctx, "tcp", c.Addr, c.User, c.Password, "", dial, options)
 }
 
 // close ends the connection without a word to the server, so that it cannot

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"net"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -162,7 +163,7 @@ func (s *Server) serve(c net.Conn) {
 		s.mu.Unlock()
 		c.Close()
 	}()
-	auth := server.NewInMemoryAuthenticationHandler()
+	auth := server.NewInMemoryAuthenticationHandler(mysql.AUTH_NATIVE_PASSWORD)
 	if err := auth.AddUser(User, Password); err != nil {
 		return
 	}
@@ -223,7 +224,7 @@ func (h *handler) status(q string) (*mysql.Result, error) {
 	case "SHOW BINARY LOGS":
 		var rows [][]any
 		for _, l := range h.s.logs {
-			rows = append(rows, []any{l.Name, len(l.Bytes)})
+			rows = append(rows, []any{l.Name, strconv.Itoa(len(l.Bytes))})
 		}
 		return result([]string{"Log_name", "File_size"}, rows)
 	case "SHOW MASTER STATUS", "SHOW BINARY LOG STATUS":

@@ -1,0 +1,285 @@
+package relay
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/canal-relay/canal-relay/relay/binlog"
+	"github.com/canal-relay/canal-relay/relay/binlog/binlogtest"
+	"github.com/canal-relay/canal-relay/relay/event"
+	"github.com/canal-relay/canal-relay/relay/position"
+)
+
+// reader connects to a test server.
+func reader(t testing.TB, s *binlogtest.Server, change func(*binlog.Config)) *binlog.Reader {
+	t.Helper()
+	c := binlog.Config{Addr: s.Addr(), User: binlogtest.User, Password: binlogtest.Password, ServerID: 1234,
+		ReplicaUUID: "99999999-0000-0000-0000-000000000001", Heartbeat: time.Second}
+	if change != nil {
+		change(&c)
+	}
+	r, err := binlog.NewReader(c, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(r.Close)
+	return r
+}
+
+// follow relays from a server until enough says so.
+func follow(t *testing.T, r *Relay, enough func([]seen) bool, each func(*event.Batch)) []seen {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	r.retry = time.Millisecond
+	var group errgroup.Group
+	group.Go(func() error { return r.Run(ctx) })
+	var all []seen
+	for !enough(all) {
+		b, err := r.Next(ctx)
+		if err != nil {
+			t.Fatalf("Next: %v, Run: %v", err, group.Wait())
+		}
+		s := seen{Batch: *b}
+		for i := range b.Changes {
+			c := &b.Changes[i]
+			s.lines = append(s.lines, line(c))
+			for n := range c.Rows {
+				s.rows = append(s.rows, fmt.Sprintf("%s#%d", c.Tx, c.Row+uint64(n)))
+			}
+		}
+		s.Changes = nil
+		all = append(all, s)
+		if each != nil {
+			each(b)
+		}
+		r.Release(b)
+	}
+	cancel()
+	if err := group.Wait(); err != nil {
+		t.Errorf("Run after its context ended: %v", err)
+	}
+	return all
+}
+
+func rowsOf(batches []seen) (rows []string) {
+	for _, b := range batches {
+		rows = append(rows, b.rows...)
+	}
+	return rows
+}
+
+func ids(from, n int) (out []int32) {
+	for i := range n {
+		out = append(out, int32(from+i))
+	}
+	return out
+}
+
+// source is a server with transactions of 1, 3 and 40 rows in two files.
+func source(t *testing.T) (*binlogtest.Server, []string) {
+	one := binlogtest.NewLog("binlog.000001", 0)
+	two := binlogtest.NewLog("binlog.000002", 2)
+	one.Transaction("d", "t", []byte("x"), 1)
+	one.Transaction("d", "t", []byte("x"), ids(2, 3)...)
+	one.Rotate(two.Name)
+	two.Transaction("d", "t", bytes.Repeat([]byte("y"), 100), ids(5, 40)...)
+	two.Transaction("d", "t", []byte("x"), 45)
+	s := binlogtest.Start(t, "9.7.4", one, two)
+	s.Define("d", "t", binlogtest.CreateTable)
+	var want []string
+	for tx, n := range []int{1, 3, 40, 1} {
+		for i := range n {
+			want = append(want, fmt.Sprintf("%s:%d#%d", binlogtest.UUID, tx+1, i))
+		}
+	}
+	return s, want
+}
+
+// TestReconnect breaks the connection after every possible number of events: no
+// row may be lost or doubled, and batches must continue each other's indexes.
+func TestReconnect(t *testing.T) {
+	for _, gtid := range []string{"ON", "OFF"} {
+		for cut := 1; cut < 110; cut += 3 {
+			t.Run(fmt.Sprintf("gtid %s, cut after %d", gtid, cut), func(t *testing.T) {
+				t.Parallel()
+				s, want := source(t)
+				s.Set("gtid_mode", gtid)
+				s.Cut(cut, 7)
+				c := config(t, `d\.t`, reader(t, s, nil))
+				c.BatchBytes = 300
+				r := New(c, position.Resume{Position: position.Position{File: "binlog.000001", Offset: 4}}, reader(t, s, nil), nil, nil)
+				got := rowsOf(follow(t, r, func(b []seen) bool { return len(rowsOf(b)) >= len(want) }, nil))
+				if !slices.Equal(got, want) {
+					t.Errorf("got %v", got)
+				}
+			})
+		}
+	}
+}
+
+// TestResume takes every batch's Resume and Rows as another process would find
+// them stored, and continues there: the rows that follow are all that is left.
+func TestResume(t *testing.T) {
+	s, want := source(t)
+	c := config(t, `d\.t`, reader(t, s, nil))
+	c.BatchBytes = 300
+	start := position.Resume{Position: position.Position{File: "binlog.000001", Offset: 4}}
+	all := func(b []seen) bool { return len(rowsOf(b)) >= len(want) }
+	batches := follow(t, New(c, start, reader(t, s, nil), nil, nil), all, nil)
+	done, at := 0, start
+	for i, b := range batches {
+		if done += len(b.rows); !b.Resume.IsZero() {
+			at.Position = b.Resume
+		}
+		at.Sent = b.Rows
+		if done == len(want) {
+			break
+		}
+		for _, gtid := range []string{"ON", "OFF"} {
+			s.Set("gtid_mode", gtid)
+			left := want[done:]
+			c.Tracker = config(t, `d\.t`, reader(t, s, nil)).Tracker
+			got := rowsOf(follow(t, New(c, at, reader(t, s, nil), nil, nil), func(b []seen) bool { return len(rowsOf(b)) >= len(left) }, nil))
+			if !slices.Equal(got, left) {
+				t.Fatalf("gtid %s, after batch %d (%d rows, resume %s:%d %s, sent %d): got %v, want %v", gtid, i, done, at.File, at.Offset, at.GTIDs, at.Sent, got, left)
+			}
+		}
+	}
+}
+
+// TestBudget has a slow consumer: what is held never exceeds the budget, but
+// for a batch that is larger and alone.
+func TestBudget(t *testing.T) {
+	l := binlogtest.NewLog("binlog.000001", 0)
+	big := bytes.Repeat([]byte("b"), 20<<20) // more than one packet
+	for i := range 40 {
+		if l.Transaction("d", "t", bytes.Repeat([]byte("v"), 40_000), ids(10*i, 4)...); i == 20 {
+			l.Transaction("d", "t", big, 1)
+		}
+	}
+	s := binlogtest.Start(t, "9.7.4", l)
+	s.Define("d", "t", binlogtest.CreateTable)
+	c := config(t, `d\.t`, reader(t, s, nil))
+	c.Memory = 1 << 20
+	r := New(c, position.Resume{Position: position.Position{File: l.Name, Offset: 4}}, reader(t, s, nil), nil, nil)
+	alone := false
+	each := func(b *event.Batch) {
+		time.Sleep(time.Millisecond) // lets the stream run into the limit
+		r.buf.mu.Lock()
+		defer r.buf.mu.Unlock()
+		if r.buf.held > c.Memory {
+			if r.buf.held != int64(b.Size) {
+				t.Errorf("%d bytes held, the batch is charged %d for %d", r.buf.held, b.Size, b.Bytes)
+			}
+			alone = true
+		}
+		for i := range b.Changes {
+			if v := b.Changes[i].Image[9:]; len(v) == len(big) && !bytes.Equal(v, big) {
+				t.Error("the large value is damaged")
+			}
+		}
+		b.Built = 3 * b.Bytes
+	}
+	follow(t, r, func(b []seen) bool { return len(rowsOf(b)) >= 161 }, each)
+	if !alone {
+		t.Error("no batch exceeded the budget: the large row was not there")
+	}
+}
+
+// TestRefusedTables must not decode or hold anything, but move the position.
+func TestRefusedTables(t *testing.T) {
+	l := binlogtest.NewLog("binlog.000001", 0)
+	for i := range 100 {
+		l.Transaction("other", "u", []byte("x"), int32(i))
+	}
+	end := len(l.Bytes)
+	l.GTID()
+	l.Query("d", "CREATE TABLE d.t (id INT, v LONGBLOB)")
+	s := binlogtest.Start(t, "9.7.4", l)
+	c := config(t, `d\.t`, reader(t, s, nil))
+	r := New(c, position.Resume{Position: position.Position{File: l.Name, Offset: 4}}, reader(t, s, nil), nil, nil)
+	batches := follow(t, r, func(b []seen) bool { return len(b) > 0 && len(b[len(b)-1].lines) > 0 }, nil)
+	first := batches[0]
+	if len(first.lines) != 0 || first.Resume.IsZero() || first.Bytes != 0 {
+		t.Errorf("first batch: %+v, want one that only moves the position", first)
+	}
+	last := batches[len(batches)-1].Resume
+	if last.Offset <= uint64(end) || last.GTIDs != binlogtest.UUID+":1-101" {
+		t.Errorf("resume %+v, want the end of the DDL", last)
+	}
+	for _, q := range s.Queries() {
+		if strings.HasPrefix(q, "SHOW CREATE") {
+			t.Errorf("asked for a refused table: %s", q)
+		}
+	}
+}
+
+// TestStartAtEnd saves the located start at once, and continues there when the
+// connection breaks before anything came.
+func TestStartAtEnd(t *testing.T) {
+	s, want := source(t)
+	s.Cut(0)
+	c := config(t, `d\.t`, reader(t, s, nil))
+	r := New(c, position.Resume{}, reader(t, s, nil), nil, nil)
+	grown := false
+	batches := follow(t, r, func(b []seen) bool {
+		if len(b) == 1 && !grown {
+			grown = true
+			s.Grow(func(l *binlogtest.Log) { l.Transaction("d", "t", []byte("new"), 46) })
+		}
+		return len(rowsOf(b)) > 0
+	}, nil)
+	if b := batches[0]; b.Resume.File != "binlog.000002" || len(b.rows) > 0 || b.Resume.GTIDs != binlogtest.UUID+":1-4" {
+		t.Errorf("first batch %+v, want only the end of the binlog", b.Resume)
+	}
+	if got := rowsOf(batches); len(got) != 1 || got[0] != binlogtest.UUID+":5#0" {
+		t.Errorf("rows %v, %d were there before", got, len(want))
+	}
+}
+
+func TestPurged(t *testing.T) {
+	s, _ := source(t)
+	r := New(config(t, `d\.t`, nil), position.Resume{Position: position.Position{File: "binlog.000000", Offset: 4}}, reader(t, s, nil), nil, nil)
+	err := r.Run(t.Context())
+	if !errors.Is(err, binlog.ErrPurged) || !strings.Contains(err.Error(), "binlog.000001 to binlog.000002") {
+		t.Errorf("Run: %v", err)
+	}
+	if _, next := r.Next(t.Context()); !errors.Is(next, binlog.ErrPurged) {
+		t.Errorf("Next: %v", next)
+	}
+}
+
+// TestUnknownLayout ends the term: neither source nor table map names columns.
+func TestUnknownLayout(t *testing.T) {
+	s, _ := source(t)
+	s.Define("d", "t", "CREATE TABLE `t` (`id` int)")
+	r := New(config(t, `d\.t`, reader(t, s, nil)), position.Resume{Position: position.Position{File: "binlog.000001", Offset: 4}}, reader(t, s, nil), nil, nil)
+	err := r.Run(t.Context())
+	if !errors.Is(err, event.ErrMismatch) || !strings.Contains(err.Error(), "d.t") {
+		t.Errorf("Run: %v", err)
+	}
+}
+
+// TestUnreachable ends a term that never began.
+func TestUnreachable(t *testing.T) {
+	s, _ := source(t)
+	s.Disconnect()
+	for name, change := range map[string]func(*binlog.Config){
+		"password": func(c *binlog.Config) { c.Password = "wrong" },
+		"address":  func(c *binlog.Config) { c.Addr = "127.0.0.1:1" },
+	} {
+		r := New(config(t, `d\.t`, nil), position.Resume{}, reader(t, s, change), nil, nil)
+		if err := r.Run(t.Context()); err == nil || strings.Contains(err.Error(), "wrong") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
