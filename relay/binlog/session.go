@@ -9,6 +9,7 @@ import (
 	"math"
 	"net"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/go-mysql-org/go-mysql/client"
@@ -104,9 +105,11 @@ func (s *session) rows(query string) ([][]string, error) {
 	for i := range out {
 		out[i] = make([]string, r.ColumnNumber())
 		for j := range out[i] {
-			if out[i][j], err = r.GetString(i, j); err != nil {
+			v, err := r.GetString(i, j)
+			if err != nil {
 				return nil, fmt.Errorf("%s: %w", query, plain(err))
 			}
+			out[i][j] = strings.Clone(v) // go-mysql uses its memory again
 		}
 	}
 	return out, nil
@@ -219,7 +222,7 @@ func plain(err error) error {
 	type causer interface{ Cause() error }
 	for {
 		if m, ok := errors.AsType[*mysql.MyError](err); ok {
-			return &sourceError{Code: m.Code, Message: m.Message}
+			return &sourceError{Code: m.Code, Message: strings.Clone(m.Message)}
 		}
 		c, ok := err.(causer)
 		if !ok || c.Cause() == nil || c.Cause() == err {
