@@ -1,4 +1,4 @@
-package config
+package properties
 
 import (
 	"fmt"
@@ -25,13 +25,13 @@ type SyntaxError struct {
 // Error implements error.
 func (e *SyntaxError) Error() string { return fmt.Sprintf("line %d: %s", e.Line, e.What) }
 
-// ParseProperties reads text in the format of Java's Properties.load: bytes are
+// Parse reads text in the format of Java's Properties.load: bytes are
 // ISO-8859-1, # and ! begin comments, a key ends at the first unescaped =, : or
 // blank, a backslash joins lines, \t \n \r \f \uXXXX are escapes and any other
 // backslash is dropped. Properties come in file order, repeated keys included;
 // as in Java the last one counts. A lone backslash as the last line is nothing
 // (Java: an empty key). The error is a *SyntaxError.
-func ParseProperties(text []byte) ([]Property, error) {
+func Parse(text []byte) ([]Property, error) {
 	var out []Property
 	r := lineReader{text: text, line: 1}
 	for r.next() {

@@ -1,4 +1,4 @@
-package config
+package properties
 
 import (
 	"errors"
@@ -6,15 +6,15 @@ import (
 	"testing"
 )
 
-func testSource(t *testing.T, env map[string]string, texts ...string) *source {
+func testSource(t *testing.T, env map[string]string, texts ...string) *Source {
 	t.Helper()
-	s := &source{env: lookup(env), used: map[string]bool{}}
+	s := &Source{Env: lookup(env), Used: map[string]bool{}}
 	for i, text := range texts {
-		f, err := newFile([]string{"canal.properties", "instance.properties"}[i], []byte(text))
+		f, err := NewFile([]string{"canal.properties", "instance.properties"}[i], []byte(text))
 		if err != nil {
 			t.Fatal(err)
 		}
-		s.files = append(s.files, f)
+		s.Files = append(s.Files, f)
 	}
 	return s
 }
@@ -33,8 +33,8 @@ func TestDirect(t *testing.T) {
 		{"a.blank", "", "canal.properties:5"},
 		{"a.none", "", ""},
 	} {
-		if got := s.direct(tc.key); got.value != tc.want || got.where != tc.where {
-			t.Errorf("%s = %q (%s), want %q (%s)", tc.key, got.value, got.where, tc.want, tc.where)
+		if got := s.Direct(tc.key); got.Value != tc.want || got.Where != tc.where {
+			t.Errorf("%s = %q (%s), want %q (%s)", tc.key, got.Value, got.Where, tc.want, tc.where)
 		}
 	}
 }
@@ -43,7 +43,7 @@ func TestPlaceholder(t *testing.T) {
 	s := testSource(t, map[string]string{"p.env": "E", "p.blank.env": "  "},
 		"p.env=F\np.blank.env=F\np.both=server\np.hidden=server\np.server=S\nvar=V\nurl=jdbc:h2:x\np.ends=${open",
 		"p.both=instance\np.hidden= \np.x=<${var}>\np.y=${none:${var}}${none2:d:e}\np.z=${ var : q }\np.twice=${p.x}${p.x}\np.name=${canal.instance.destination:}/h2\np.n=${${pre}ix:n}\npre=pref\nprefix=P\np.brace=${none:x{1,2}y}\np.url=${url:z}\np.lost=[${lost}]")
-	s.fixed = map[string]string{"canal.instance.destination": "shop"}
+	s.Fixed = map[string]string{"canal.instance.destination": "shop"}
 	for _, tc := range []struct{ key, def, want, where string }{
 		{"p.env", "d", "E", "environment"},
 		{"p.blank.env", "d", "F", "canal.properties:2"}, // a blank one does not override
@@ -62,21 +62,21 @@ func TestPlaceholder(t *testing.T) {
 		{"p.lost", "", "[]", "instance.properties:13"}, // never left unresolved
 		{"p.ends", "", "${open", "canal.properties:8"},
 	} {
-		got, err := s.placeholder(tc.key, tc.def)
-		if err != nil || got.value != tc.want || got.where != tc.where {
-			t.Errorf("%s = %q (%s, %v), want %q (%s)", tc.key, got.value, got.where, err, tc.want, tc.where)
+		got, err := s.Placeholder(tc.key, tc.def)
+		if err != nil || got.Value != tc.want || got.Where != tc.where {
+			t.Errorf("%s = %q (%s, %v), want %q (%s)", tc.key, got.Value, got.Where, err, tc.want, tc.where)
 		}
 	}
-	if !s.used["var"] || s.used["p.x "] {
-		t.Errorf("used = %v", s.used)
+	if !s.Used["var"] || s.Used["p.x "] {
+		t.Errorf("used = %v", s.Used)
 	}
 }
 
 func TestPlaceholderCycles(t *testing.T) {
 	s := testSource(t, nil, "a=${a}\nb=x${c:1}\nc=${d}\nd=${b}")
 	for _, key := range []string{"a", "b", "c", "d"} {
-		if got, err := s.placeholder(key, ""); !errors.Is(err, errCycle) {
-			t.Errorf("%s = %q, %v; want a cycle", key, got.value, err)
+		if got, err := s.Placeholder(key, ""); !errors.Is(err, ErrCycle) {
+			t.Errorf("%s = %q, %v; want a cycle", key, got.Value, err)
 		}
 	}
 }
@@ -88,7 +88,7 @@ func TestPlaceholderSize(t *testing.T) {
 		text += strings.Repeat("${k"+map[bool]string{true: "0", false: string(rune('a' + i - 1))}[i == 1]+"}", 3)
 	}
 	s := testSource(t, nil, text)
-	if _, err := s.placeholder("kz", ""); err == nil {
+	if _, err := s.Placeholder("kz", ""); err == nil {
 		t.Error("a value of many gigabytes was built")
 	}
 }

@@ -1,4 +1,4 @@
-package config
+package properties
 
 import (
 	"errors"
@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestParseProperties(t *testing.T) {
+func TestParse(t *testing.T) {
 	for _, tc := range []struct {
 		name, text string
 		want       []Property
@@ -39,7 +39,7 @@ func TestParseProperties(t *testing.T) {
 		{"empty", "", nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			got, err := ParseProperties([]byte(tc.text))
+			got, err := Parse([]byte(tc.text))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -50,9 +50,9 @@ func TestParseProperties(t *testing.T) {
 	}
 }
 
-func TestParsePropertiesBadEscape(t *testing.T) {
+func TestParseBadEscape(t *testing.T) {
 	for _, text := range []string{"a=1\nb=\\\n\\u12", "a=1\nb=\\u12G4", "a=1\n\\uz=1"} {
-		_, err := ParseProperties([]byte(text))
+		_, err := Parse([]byte(text))
 		var se *SyntaxError
 		if !errors.As(err, &se) || se.Line != 2 {
 			t.Errorf("%q: %v, want a syntax error in line 2", text, err)
@@ -60,14 +60,14 @@ func TestParsePropertiesBadEscape(t *testing.T) {
 	}
 }
 
-// FuzzParseProperties checks that any text is read or refused, and that what
+// FuzzParse checks that any text is read or refused, and that what
 // was read, written with every character escaped, reads the same.
-func FuzzParseProperties(f *testing.F) {
+func FuzzParse(f *testing.F) {
 	for _, s := range []string{"a=1", "a = \\\n b", "\\u00e9:x", "#c\r\nk v", "a\\=b=c\\", "\\\\\\\n="} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		got, err := ParseProperties(text)
+		got, err := Parse(text)
 		if err != nil {
 			return
 		}
@@ -80,7 +80,7 @@ func FuzzParseProperties(f *testing.F) {
 			line = p.Line
 			b.WriteString(escapeAll(p.Key) + "=" + escapeAll(p.Value) + "\n")
 		}
-		again, err := ParseProperties([]byte(b.String()))
+		again, err := Parse([]byte(b.String()))
 		if err != nil || len(again) != len(got) {
 			t.Fatalf("%d properties, then %d (%v)", len(got), len(again), err)
 		}

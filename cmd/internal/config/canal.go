@@ -1,0 +1,296 @@
+package config
+
+import (
+	"fmt"
+	"math"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/canal-relay/canal-relay/cmd/internal/config/keys"
+	"github.com/canal-relay/canal-relay/cmd/internal/config/properties"
+	"github.com/canal-relay/canal-relay/ha"
+)
+
+// Names of the files and of a directory that holds no destination.
+const (
+	serverFile   = "canal.properties"
+	instanceFile = "instance.properties"
+	springDir    = "spring"
+)
+
+// Node is what the files say about the process.
+type Node struct {
+	Dir      string // of canal.properties
+	Identity string // ip:port, by which ZooKeeper and other nodes know this one
+	Cluster  string
+
+	// ZooKeeper is the text of canal.zkServers; empty for static election.
+	ZooKeeper      string
+	SessionTimeout time.Duration // asked of ZooKeeper
+
+	HTTP         string // address of metrics and status page; empty for none
+	HTTPUser     string
+	HTTPPassword Secret
+	Pprof        bool
+
+	LogJSON bool
+
+	Instances []Instance // in the order of the configuration
+}
+
+// Instance finds a destination, nil when there is none of that name.
+func (n *Node) Instance(name string) *Instance {
+	for i := range n.Instances {
+		if n.Instances[i].Name == name {
+			return &n.Instances[i]
+		}
+	}
+	return nil
+}
+
+// Load reads canal.properties in dir and the instance.properties of every
+// destination. env looks up environment variables, whose names are the keys,
+// dots included. Findings tell of every key that was found, and are there even
+// when an error is: it is Problems, all of them. No server is asked.
+func Load(dir string, env func(string) (string, bool)) (*Node, []Finding, error) {
+	l := loader{dir: dir, env: env}
+	node := l.load()
+	if len(l.problems) > 0 {
+		return nil, l.findings, l.problems
+	}
+	return node, l.findings, nil
+}
+
+// loader is one run of Load.
+type loader struct {
+	dir      string
+	env      func(string) (string, bool)
+	server   *properties.File
+	problems Problems
+	findings []Finding
+	used     map[string]bool // names in placeholders
+}
+
+func (l *loader) load() *Node {
+	l.used = map[string]bool{}
+	var ok bool
+	if l.server, ok = l.read(filepath.Join(l.dir, serverFile), true); !ok {
+		return nil
+	}
+	r := l.reader("")
+	node := r.node()
+	r.judge(keys.ScopeServer, keys.ScopeProcess)
+	r.checkSecretNames(l.server)
+	for _, name := range l.destinations(r) {
+		if i, ok := l.instance(node, name); ok {
+			node.Instances = append(node.Instances, i)
+		}
+	}
+	if len(node.Instances) == 0 && len(l.problems) == 0 {
+		l.problems.add(Problem{l.server.Name, "canal.destinations", "no destination is left to run: name one that has a directory with an " + instanceFile})
+	}
+	l.findings = append(l.report(l.server, ""), l.findings...)
+	return node
+}
+
+// read reads a file. needed makes its absence a problem.
+func (l *loader) read(path string, needed bool) (*properties.File, bool) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		if needed || !os.IsNotExist(err) {
+			l.problems.add(Problem{Where: path, What: fmt.Sprintf("%v: give the directory of %s with --conf, readable for this user", err, serverFile)})
+		}
+		return nil, false
+	}
+	f, err := properties.NewFile(path, text)
+	if err != nil {
+		se := err.(*properties.SyntaxError)
+		l.problems.add(Problem{Where: fmt.Sprintf("%s:%d", path, se.Line), What: se.What})
+		return nil, false
+	}
+	return f, true
+}
+
+// reader reads canal.properties and, for a destination, the files after it.
+func (l *loader) reader(destination string, more ...*properties.File) *reader {
+	r := &reader{dir: l.dir, destination: destination, problems: &l.problems}
+	r.Source = properties.Source{Env: l.env, Files: append([]*properties.File{l.server}, more...), Used: l.used}
+	if destination != "" {
+		r.Fixed = map[string]string{"canal.instance.destination": destination}
+	}
+	return r
+}
+
+func (r *reader) node() *Node {
+	n := &Node{
+		Dir:            r.dir,
+		Cluster:        r.text("canal.relay.cluster"),
+		ZooKeeper:      r.text("canal.zkServers"),
+		SessionTimeout: r.duration("canal.relay.session.timeout"),
+		HTTPUser:       r.text("canal.relay.http.user"),
+		HTTPPassword:   r.secret("canal.relay.http.password"),
+		Pprof:          r.boolean("canal.relay.http.pprof"),
+		LogJSON:        r.choice("canal.relay.log.format", "text", "json") == "json",
+	}
+	r.choice("canal.serverMode", "kafka")
+	if strings.ContainsFunc(n.Cluster, func(c rune) bool { return !isNameRune(c) }) {
+		r.blame("canal.relay.cluster", "%q: use letters, digits, dots, dashes and underscores", n.Cluster)
+	}
+	if (n.HTTPUser == "") != (n.HTTPPassword == "") {
+		r.blame("canal.relay.http.user", "it goes with canal.relay.http.password: set both or none")
+	}
+	if err := ha.DefaultConfig().For(n.SessionTimeout).Validate(); err != nil {
+		r.blameErr("canal.relay.session.timeout", err)
+	}
+	if port := r.number("canal.metrics.pull.port", math.MinInt32, math.MaxUint16); port > 0 {
+		n.HTTP = net.JoinHostPort(r.text("canal.relay.http.bind"), strconv.FormatInt(port, 10))
+	}
+	r.checkServers(n.ZooKeeper)
+	n.Identity = r.identity()
+	return n
+}
+
+func isNameRune(c rune) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '.' || c == '-' || c == '_'
+}
+
+// checkServers looks at the form of canal.zkServers; ha/zookeeper reads it.
+func (r *reader) checkServers(list string) {
+	hosts, _, _ := strings.Cut(list, "/")
+	for _, host := range splitList(hosts, ",;") {
+		if !strings.Contains(host, ":") {
+			continue // the default port
+		}
+		if err := checkAddress(host); err != nil {
+			r.blameErr("canal.zkServers", err)
+		}
+	}
+	if list != "" && len(splitList(hosts, ",;")) == 0 {
+		r.blame("canal.zkServers", "%q names no server: write host:port,…, or leave it blank for a node without ZooKeeper", list)
+	}
+}
+
+// checkAddress wants host:port.
+func checkAddress(address string) error {
+	host, port, err := net.SplitHostPort(address)
+	n, numErr := strconv.ParseUint(port, 10, 16)
+	if err != nil || numErr != nil || host == "" || n == 0 || strings.ContainsAny(host, " /") {
+		return fmt.Errorf("%q is not an address: write host:port, an IPv6 address in brackets", address)
+	}
+	return nil
+}
+
+// identity is ip:port. Without canal.register.ip and canal.ip the ip is the
+// first IPv4 address of the host that is not a loopback one.
+func (r *reader) identity() string {
+	ip := r.text("canal.register.ip")
+	if ip == "" {
+		ip = r.text("canal.ip")
+	}
+	port := strconv.FormatInt(r.number("canal.port", 1, math.MaxUint16), 10)
+	if ip != "" {
+		if strings.ContainsAny(ip, " /,") {
+			r.blame("canal.register.ip", "%q is not the address of one host", ip)
+		}
+		return net.JoinHostPort(strings.Trim(ip, "[]"), port)
+	}
+	if ip = hostIP(); ip == "" {
+		if r.text("canal.zkServers") != "" {
+			r.blame("canal.register.ip", "this host has no IPv4 address but loopback: set the address by which other nodes know this one")
+		}
+		ip = "127.0.0.1"
+	}
+	return net.JoinHostPort(ip, port)
+}
+
+func hostIP() string {
+	addresses, err := net.InterfaceAddrs()
+	if err != nil {
+		return ""
+	}
+	for _, a := range addresses {
+		if n, ok := a.(*net.IPNet); ok && n.IP.To4() != nil && !n.IP.IsLoopback() && !n.IP.IsUnspecified() {
+			return n.IP.String()
+		}
+	}
+	return ""
+}
+
+// destinations lists the names to run: the configured ones and, with
+// canal.auto.scan, every directory with an instance.properties.
+func (l *loader) destinations(r *reader) []string {
+	key := "canal.destinations"
+	names := r.list(key)
+	if expr := r.text("canal.destinations.expr"); expr != "" {
+		key = "canal.destinations.expr"
+		var err error
+		if names, err = expandNames(expr); err != nil {
+			r.blame(key, "%q: %v", expr, err)
+		}
+	}
+	scan := r.boolean("canal.auto.scan")
+	if scan {
+		for _, name := range l.directories() {
+			if !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	if len(names) == 0 {
+		r.blame(key, "no destination is named and none was found: list their names, or set canal.auto.scan=true and make a directory with an %s for each", instanceFile)
+	}
+	var out []string
+	for _, name := range names {
+		switch {
+		case slices.Contains(out, name):
+			r.blame(key, "%q is named twice", name)
+		case name == "." || name == ".." || strings.ContainsFunc(name, func(c rune) bool { return c < ' ' || c == '/' || c == '\\' || c == 0x7f }):
+			r.blame(key, "%q cannot be the name of a directory and of a ZooKeeper node", name)
+		default:
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// expandNames reads prefix{low-high}.
+func expandNames(expr string) ([]string, error) {
+	prefix, rest, ok := strings.Cut(expr, "{")
+	body, _, closed := strings.Cut(rest, "}")
+	from, to, dash := strings.Cut(body, "-")
+	low, lowErr := strconv.Atoi(properties.Trim(from))
+	high, highErr := strconv.Atoi(properties.Trim(to))
+	if !ok || !closed || !dash || lowErr != nil || highErr != nil || low < 0 || high < low || high-low >= 10000 {
+		return nil, fmt.Errorf("write it as name{1-3}")
+	}
+	var out []string
+	for i := low; i <= high; i++ {
+		out = append(out, prefix+strconv.Itoa(i))
+	}
+	return out, nil
+}
+
+// directories lists those beside canal.properties that hold a destination.
+// Names with a dot in front belong to the system (Kubernetes keeps versions of
+// a mounted configuration so).
+func (l *loader) directories() []string {
+	entries, err := os.ReadDir(l.dir)
+	if err != nil {
+		return nil // canal.properties was read from it a moment ago
+	}
+	var out []string
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), ".") || strings.EqualFold(e.Name(), springDir) {
+			continue
+		}
+		if _, err := os.Stat(filepath.Join(l.dir, e.Name(), instanceFile)); err == nil {
+			out = append(out, e.Name())
+		}
+	}
+	return out
+}

@@ -1,0 +1,300 @@
+package config
+
+import (
+	"crypto/rand"
+	"crypto/sha1"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/canal-relay/canal-relay/cmd/internal/config/keys"
+	"github.com/canal-relay/canal-relay/cmd/internal/config/properties"
+	"github.com/canal-relay/canal-relay/ha"
+	"github.com/canal-relay/canal-relay/mqstarter"
+	"github.com/canal-relay/canal-relay/mqstarter/kafka"
+	"github.com/canal-relay/canal-relay/mqstarter/route"
+	"github.com/canal-relay/canal-relay/relay"
+	"github.com/canal-relay/canal-relay/relay/binlog"
+	"github.com/canal-relay/canal-relay/relay/event"
+	"github.com/canal-relay/canal-relay/relay/filter"
+)
+
+// Instance is what the files say about one destination, by the package that it
+// is for.
+type Instance struct {
+	Name string
+
+	Source binlog.Config
+	Filter filter.Config
+	Relay  relay.Config // lacks Filter and Tracker, which belong to a term
+	Style  event.Style  // how values become text
+	// Structures is canal.instance.tsdb.enable: mysqlType is the text of the
+	// statement that made the column, not that of SHOW CREATE TABLE.
+	Structures bool
+
+	Route   route.Config
+	Kafka   kafka.Config
+	Starter mqstarter.Config // lacks Flat
+
+	HA            ha.Config
+	TakeoverDelay time.Duration
+	// MetaFile is where the position is kept without ZooKeeper.
+	MetaFile string
+}
+
+// String is the name alone, since an Instance holds passwords.
+func (i Instance) String() string { return i.Name }
+
+// GoString is as String.
+func (i Instance) GoString() string { return i.Name }
+
+// MarshalText is as String, for logs in JSON.
+func (i Instance) MarshalText() ([]byte, error) { return []byte(i.Name), nil }
+
+// ForTail returns the destination as one more reader beside its owner: the
+// source is asked under another server id and UUID, new ones each time, because
+// it drops the older of two readers with the same ones.
+func (i Instance) ForTail() Instance {
+	var b [20]byte
+	rand.Read(b[:]) // never fails
+	i.Source.ServerID, i.Source.ReplicaUUID = 1<<31|binary.BigEndian.Uint32(b[16:]), uuid(b[:16], 4)
+	return i
+}
+
+// readerID gives the server id and UUID under which a destination's owner, on
+// whichever node, is known to the source.
+func readerID(cluster, destination string) (uint32, string) {
+	sum := sha1.Sum([]byte("canal-relay\x00" + cluster + "\x00" + destination))
+	// Above the small numbers that people choose, below those of ForTail.
+	return 1<<30 | binary.BigEndian.Uint32(sum[16:])>>2, uuid(sum[:16], 5)
+}
+
+// uuid writes 16 bytes as a UUID of a version of RFC 9562.
+func uuid(b []byte, version byte) string {
+	b[6], b[8] = version<<4|b[6]&0x0f, 0x80|b[8]&0x3f
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:16])
+}
+
+// instance reads a destination; ok is false when it is not to be run.
+func (l *loader) instance(node *Node, name string) (Instance, bool) {
+	path := filepath.Join(l.dir, name, instanceFile)
+	before := len(l.problems)
+	f, found := l.read(path, false)
+	if !found && len(l.problems) > before {
+		return Instance{}, false
+	}
+	var files []*properties.File
+	if found {
+		files = []*properties.File{f}
+	}
+	r := l.reader(name, files...)
+	if !found {
+		note := Finding{Where: path, Destination: name, Verdict: keys.Ignored}
+		if r.boolean("canal.auto.scan") {
+			note.Note = "no such file: as in Canal with canal.auto.scan=true the destination is not run"
+			l.findings = append(l.findings, note)
+			return Instance{}, false
+		}
+		note.Note = "no such file: as in Canal with canal.auto.scan=false the destination is run by what stands in " + serverFile
+		l.findings = append(l.findings, note)
+	}
+	i := r.instance(node)
+	r.judge(keys.ScopeInstance)
+	if found {
+		r.checkSecretNames(f)
+		l.findings = append(l.findings, l.report(f, name)...)
+	}
+	return i, true
+}
+
+func (r *reader) instance(node *Node) Instance {
+	i := Instance{Name: r.destination}
+	r.persistence(&i)
+	i.Source = r.binlog(node)
+	i.Filter = r.filter()
+	i.Relay = relay.Config{
+		Memory:       int64(r.size("canal.relay.memory")),
+		GTID:         r.boolean("canal.instance.gtidon"),
+		Drop:         i.Filter,
+		StatementDML: r.choice("canal.relay.statement.dml", relay.StatementEmit, relay.StatementStop),
+	}
+	if i.Relay.Memory < minMemory {
+		r.blame("canal.relay.memory", "%d bytes are too few: choose at least %d MiB", i.Relay.Memory, minMemory>>20)
+	}
+	i.Style = r.style()
+	i.Route = r.route()
+	i.Kafka = r.kafkaConfig(i.Route)
+	i.HA = ha.DefaultConfig().For(node.SessionTimeout)
+	i.HA.DrainTimeout = r.duration("canal.relay.drain.timeout")
+	if i.HA.DrainTimeout == 0 {
+		r.blame("canal.relay.drain.timeout", "0 leaves no time for what was sent to be acknowledged: choose a second or more")
+	}
+	flush := "canal.zookeeper.flush.period"
+	if node.ZooKeeper == "" {
+		i.HA.SessionTimeout = 0
+		flush = "canal.file.flush.period"
+	}
+	i.TakeoverDelay = r.duration("canal.relay.takeover.delay")
+	i.Starter = r.starter(i, flush)
+	return i
+}
+
+// minMemory holds a few batches.
+const minMemory = 1 << 20
+
+func (r *reader) starter(i Instance, flush string) mqstarter.Config {
+	c := mqstarter.DefaultConfig()
+	c.Destination = i.Name
+	c.Headers = r.boolean("canal.relay.headers")
+	c.Limit = max(c.Limit-mqstarter.DefaultLimit+i.Kafka.MaxRequestBytes-recordOverhead, 1<<10)
+	c.DrainTimeout = i.HA.DrainTimeout
+	c.FlushPeriod = r.units(flush, time.Millisecond)
+	if c.FlushPeriod == 0 {
+		r.blame(flush, "0 is no period: choose 1 or more milliseconds")
+	}
+	c.Router, _ = route.New(i.Route) // what is wrong with it, r.route has noted
+	return c
+}
+
+// recordOverhead is what a record takes beyond key, value and headers.
+const recordOverhead = 256
+
+// persistence reads where the position is kept and whether structures are.
+func (r *reader) persistence(i *Instance) {
+	key := "canal.instance." + i.Name + ".spring.xml"
+	xml := r.text(key)
+	if xml == "" {
+		key = "canal.instance.global.spring.xml"
+		xml = r.text(key)
+	}
+	if strings.Contains(xml, "group-instance.xml") {
+		r.blame(key, "%s", keys.For("canal.instance.master1.address").Note)
+	}
+	const tsdb = "canal.instance.tsdb.enable"
+	i.Structures = r.boolean(tsdb) && (r.Raw(tsdb).Value != "" || !strings.Contains(xml, "memory-instance.xml"))
+	i.MetaFile = filepath.Join(r.dataDir(), i.Name, "meta.dat")
+}
+
+// dataDir is canal.file.data.dir. Canal runs in bin, beside conf, so that its
+// ../conf is the directory of the configuration, whatever ours is called.
+func (r *reader) dataDir() string {
+	dir := filepath.FromSlash(r.text("canal.file.data.dir"))
+	switch {
+	case filepath.Clean(dir) == filepath.FromSlash("../conf"):
+		return r.dir
+	case filepath.IsAbs(dir):
+		return dir
+	}
+	return filepath.Join(r.dir, "..", "bin", dir)
+}
+
+func (r *reader) binlog(node *Node) binlog.Config {
+	c := binlog.Config{
+		Addr:      r.text("canal.instance.master.address"),
+		User:      r.text("canal.instance.dbUsername"),
+		Password:  r.secret("canal.instance.dbPassword").Reveal(),
+		Timeout:   r.units("canal.instance.network.soTimeout", time.Second),
+		Fallback:  r.units("canal.instance.fallbackIntervalInSeconds", time.Second),
+		Latest:    r.boolean("canal.auto.reset.latest.pos.mode"),
+		Formats:   r.list("canal.instance.binlog.format"),
+		RowImages: r.list("canal.instance.binlog.image"),
+		Start:     r.start(),
+	}
+	if c.Addr == "" {
+		r.blame("canal.instance.master.address", "it is missing: set the source as host:port")
+	} else if err := checkAddress(c.Addr); err != nil {
+		r.blameErr("canal.instance.master.address", err)
+	}
+	if c.Timeout == 0 {
+		r.blame("canal.instance.network.soTimeout", "0 is no time for a statement: choose 1 or more seconds")
+	}
+	c.ServerID, c.ReplicaUUID = readerID(node.Cluster, r.destination)
+	if id := r.number("canal.instance.mysql.slaveId", math.MinInt32, math.MaxUint32); id > 0 {
+		c.ServerID = uint32(id)
+	}
+	return c
+}
+
+// start reads where to begin without a stored position. A GTID set counts only
+// with gtidon, an offset only with a file name: as in Canal.
+func (r *reader) start() binlog.Start {
+	var s binlog.Start
+	s.Journal = r.text("canal.instance.master.journal.name")
+	if offset, ok := r.optional("canal.instance.master.position", 0, math.MaxInt64); ok && s.Journal != "" {
+		s.Offset = uint64(offset)
+	}
+	if ms, ok := r.optional("canal.instance.master.timestamp", 0, math.MaxInt64); ok && ms > 0 {
+		s.Time = time.UnixMilli(ms)
+	}
+	const key = "canal.instance.master.gtid"
+	gtids := r.text(key)
+	if _, err := binlog.ParseGTIDSet(gtids); err != nil {
+		r.blameErr(key, err)
+	}
+	if r.boolean("canal.instance.gtidon") {
+		s.GTIDs = gtids
+	}
+	return s
+}
+
+func (r *reader) filter() filter.Config {
+	c := filter.Config{
+		Regex:      r.text("canal.instance.filter.regex"),
+		BlackRegex: r.text("canal.instance.filter.black.regex"),
+		Field:      r.text("canal.instance.filter.field"),
+		BlackField: r.text("canal.instance.filter.black.field"),
+		DMLInsert:  r.boolean("canal.instance.filter.dml.insert"),
+		DMLUpdate:  r.boolean("canal.instance.filter.dml.update"),
+		DMLDelete:  r.boolean("canal.instance.filter.dml.delete"),
+		Rows:       r.boolean("canal.instance.filter.rows"),
+		QueryDML:   r.boolean("canal.instance.filter.query.dml"),
+		QueryDDL:   r.boolean("canal.instance.filter.query.ddl"),
+		QueryDCL:   r.boolean("canal.instance.filter.query.dcl"),
+	}
+	if _, err := filter.New(filter.Config{Regex: c.Regex}); err != nil {
+		r.blameErr("canal.instance.filter.regex", err)
+	}
+	if _, err := filter.New(filter.Config{BlackRegex: c.BlackRegex}); err != nil {
+		r.blameErr("canal.instance.filter.black.regex", err)
+	}
+	return c
+}
+
+func (r *reader) style() event.Style {
+	const key = "canal.instance.connectionCharset"
+	s, err := event.NewStyle(r.zone(), r.boolean("canal.relay.compat.decimal"), r.text(key))
+	if err != nil {
+		r.blame(key, "%v: name one of the source or of Java, as UTF-8", err)
+	}
+	return s
+}
+
+// zone is canal.relay.time.zone, else TZ, else the system's.
+func (r *reader) zone() *time.Location {
+	const key = "canal.relay.time.zone"
+	name := r.text(key)
+	if name == "" {
+		tz, ok := r.Env("TZ")
+		if !ok {
+			return time.Local
+		}
+		if name = strings.TrimPrefix(tz, ":"); filepath.IsAbs(name) {
+			return time.Local // the runtime has read that file
+		}
+		zone, err := time.LoadLocation(name)
+		if err != nil {
+			r.problems.add(Problem{properties.Environment, "TZ", fmt.Sprintf("%q is not a time zone: write a name as Asia/Shanghai, or set %s", tz, key)})
+			return time.UTC
+		}
+		return zone
+	}
+	zone, err := time.LoadLocation(name)
+	if err != nil || name == "Local" {
+		r.blame(key, "%q is not a time zone: write a name as Asia/Shanghai or UTC", name)
+		return time.UTC
+	}
+	return zone
+}

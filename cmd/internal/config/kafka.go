@@ -1,0 +1,253 @@
+package config
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/canal-relay/canal-relay/cmd/internal/config/properties"
+	"github.com/canal-relay/canal-relay/mqstarter/kafka"
+	"github.com/canal-relay/canal-relay/mqstarter/route"
+)
+
+// olderNames are the names that Kafka settings had until Canal 1.1.4.
+var olderNames = map[string]string{
+	"kafka.bootstrap.servers": "canal.mq.servers",
+	"kafka.acks":              "canal.mq.acks",
+	"kafka.compression.type":  "canal.mq.compressionType",
+	"kafka.batch.size":        "canal.mq.batchSize",
+	"kafka.linger.ms":         "canal.mq.lingerMs",
+	"kafka.max.request.size":  "canal.mq.maxRequestSize",
+	"kafka.buffer.memory":     "canal.mq.bufferMemory",
+}
+
+// kafka reads a setting of the Kafka client. An older name that is set replaces
+// the newer one, and the environment can change one that is there, not add one.
+func (r *reader) kafka(key string) properties.Setting {
+	base := r.First(key)
+	if old := olderNames[key]; old != "" {
+		if v := r.Direct(old); v.Value != "" {
+			base = v
+		}
+	}
+	if _, ok := r.Env(key); ok && base.Set {
+		return r.Direct(key)
+	}
+	return base
+}
+
+// kafkaConfig reads the settings of the Kafka client.
+func (r *reader) kafkaConfig(routes route.Config) kafka.Config {
+	c := kafka.DefaultConfig()
+	c.Brokers = r.brokers()
+	c.ClientID = r.text("kafka.client.id")
+	c.Acks = r.choice("kafka.acks", "all", "-1", "1", "0")
+	c.Compression = r.choice("kafka.compression.type", "none", "gzip", "snappy", "lz4", "zstd")
+	c.Linger = r.units("kafka.linger.ms", time.Millisecond)
+	if c.Linger > time.Minute {
+		r.blame("kafka.linger.ms", "%s is longer than a batch can wait: choose up to 60000", c.Linger)
+	}
+	c.BatchBytes = r.within("kafka.batch.size", 0)
+	c.MaxRequestBytes = r.within("kafka.max.request.size", 1<<10)
+	c.BufferBytes = r.size("kafka.buffer.memory")
+	if c.BufferBytes < c.MaxRequestBytes {
+		r.blame("kafka.buffer.memory", "%d bytes cannot hold a record of kafka.max.request.size, %d", c.BufferBytes, c.MaxRequestBytes)
+	}
+	if strings.TrimSpace(routes.DynamicTopic) == "" && routes.Topic != "" {
+		c.Topics = []string{routes.Topic}
+	}
+	r.security(&c)
+	c.Create = kafka.Create(r.choice("canal.relay.topic.create", string(kafka.CreateBroker), string(kafka.CreateRelay), string(kafka.CreateNever)))
+	r.creation(&c)
+	return c
+}
+
+// largest is what franz-go takes for a batch or a record.
+const largest = math.MaxInt32 / 4
+
+func (r *reader) within(key string, low int) int {
+	n := r.size(key)
+	if n < low || n > largest {
+		r.blame(key, "%d bytes: choose %d to %d", n, low, largest)
+	}
+	return n
+}
+
+func (r *reader) brokers() []string {
+	const key = "kafka.bootstrap.servers"
+	list := r.list(key)
+	if len(list) == 0 {
+		r.blame(key, "it is missing: name some brokers as host:port,…")
+	}
+	for i, b := range list {
+		if _, rest, ok := strings.Cut(b, "://"); ok {
+			list[i] = rest // Java's client takes PLAINTEXT://host:port
+		}
+		if err := checkAddress(list[i]); err != nil {
+			r.blameErr(key, err)
+		}
+	}
+	return list
+}
+
+func (r *reader) creation(c *kafka.Config) {
+	const partitions, replication = "canal.relay.topic.partitions", "canal.relay.topic.replication"
+	n, ok := r.optional(partitions, 1, math.MaxInt32)
+	if ok {
+		c.Partitions = int32(n)
+	} else if c.Create == kafka.CreateRelay && r.text(partitions) == "" {
+		r.blame(partitions, "it is missing: with canal.relay.topic.create=relay set how many partitions a topic gets")
+	}
+	c.Replication = int16(r.number(replication, -1, math.MaxInt16))
+	if c.Replication == 0 {
+		r.blame(replication, "0 replicas hold nothing: choose 1 or more, or -1 for the broker's default")
+	}
+}
+
+// security reads who the client is and how the connection is kept private.
+func (r *reader) security(c *kafka.Config) {
+	const protocol, mechanism, jaas = "kafka.security.protocol", "kafka.sasl.mechanism", "kafka.sasl.jaas.config"
+	p := r.choice(protocol, "PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+	if strings.HasSuffix(p, "SSL") {
+		c.TLS = r.tlsConfig()
+	}
+	if !strings.HasPrefix(p, "SASL") {
+		return
+	}
+	if c.SASL.Mechanism = r.text(mechanism); c.SASL.Mechanism == "" {
+		r.blame(mechanism, "it is missing: with %s=%s set PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512", protocol, p)
+		return
+	}
+	c.SASL.Mechanism = r.choice(mechanism, "PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
+	var err error
+	if c.SASL.User, c.SASL.Password, err = parseJAAS(r.secret(jaas).Reveal()); err != nil {
+		r.blameErr(jaas, err)
+	}
+}
+
+var jaasOption = regexp.MustCompile(`(\w+)\s*=\s*("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[^\s;"']+)`)
+
+// parseJAAS reads user and password of a login module line. The errors do not
+// show the text.
+func parseJAAS(text string) (user, password string, err error) {
+	module, _, _ := strings.Cut(properties.Trim(text), " ")
+	if module == "" {
+		return "", "", errors.New(`it is missing: set org.apache.kafka.common.security.scram.ScramLoginModule required username="…" password="…";`)
+	}
+	if !strings.HasSuffix(module, "PlainLoginModule") && !strings.HasSuffix(module, "ScramLoginModule") {
+		return "", "", errors.New("only PlainLoginModule and ScramLoginModule are available")
+	}
+	for _, m := range jaasOption.FindAllStringSubmatch(text, -1) {
+		v := m[2]
+		if v[0] == '"' || v[0] == '\'' {
+			v = unquote(v[1 : len(v)-1])
+		}
+		switch m[1] {
+		case "username":
+			user = v
+		case "password":
+			password = v
+		}
+	}
+	if user == "" || password == "" {
+		return "", "", errors.New(`it lacks username="…" or password="…"`)
+	}
+	return user, password, nil
+}
+
+func unquote(v string) string {
+	var b strings.Builder
+	for i := 0; i < len(v); i++ {
+		if v[i] == '\\' && i+1 < len(v) {
+			i++
+		}
+		b.WriteByte(v[i])
+	}
+	return b.String()
+}
+
+// tlsConfig reads the PEM forms of Java's key store settings.
+func (r *reader) tlsConfig() *tls.Config {
+	c := &tls.Config{MinVersion: tls.VersionTLS12}
+	const trust, store = "kafka.ssl.truststore.", "kafka.ssl.keystore."
+	if text := r.pem(trust+"type", trust+"location", trust+"certificates"); text != nil {
+		c.RootCAs = x509.NewCertPool()
+		if !c.RootCAs.AppendCertsFromPEM(text) {
+			r.blame(r.setOf(trust+"certificates", trust+"location"), "it holds no certificate in PEM form")
+		}
+	}
+	cert := r.pem(store+"type", store+"location", store+"certificate.chain")
+	if cert != nil {
+		key := []byte(r.secret(store + "key"))
+		if len(key) == 0 {
+			key = cert // one file with both
+		}
+		pair, err := tls.X509KeyPair(cert, key)
+		if err != nil {
+			r.blame(r.setOf(store+"certificate.chain", store+"location"), "%v: it must hold a certificate and its unencrypted key in PEM form", err)
+		}
+		c.Certificates = []tls.Certificate{pair}
+	}
+	const names = "kafka.ssl.endpoint.identification.algorithm"
+	if v := r.direct(names); v.Set && v.Value == "" {
+		c.InsecureSkipVerify = true // the chain is still verified
+		c.VerifyConnection = verifyChain(c.RootCAs)
+	} else {
+		r.choice(names, "https")
+	}
+	return c
+}
+
+// setOf is the first of two keys that is set, else the second.
+func (r *reader) setOf(a, b string) string {
+	if r.text(a) != "" {
+		return a
+	}
+	return b
+}
+
+const noJKS = "Java key stores are not available in this version: export them as PEM and set the type to PEM"
+
+// pem gives the text of a store: written out, or of the file at location; nil
+// when there is none.
+func (r *reader) pem(kind, location, text string) []byte {
+	inline, path := r.text(text), r.text(location)
+	if inline == "" && path == "" {
+		return nil
+	}
+	if !strings.EqualFold(r.text(kind), "PEM") {
+		r.blame(kind, "%s: %s", strconv.Quote(r.text(kind)), noJKS)
+		return nil
+	}
+	if inline != "" {
+		return []byte(inline)
+	}
+	b, err := os.ReadFile(r.path(path))
+	if err != nil {
+		r.blame(location, "%v: make the file readable for this user", err)
+		return nil
+	}
+	return b
+}
+
+// verifyChain checks that a broker's certificate comes from a known authority,
+// whatever name it bears.
+func verifyChain(roots *x509.CertPool) func(tls.ConnectionState) error {
+	return func(s tls.ConnectionState) error {
+		options := x509.VerifyOptions{Roots: roots, Intermediates: x509.NewCertPool()}
+		for _, cert := range s.PeerCertificates[1:] {
+			options.Intermediates.AddCert(cert)
+		}
+		if _, err := s.PeerCertificates[0].Verify(options); err != nil {
+			return fmt.Errorf("verify the broker's certificate: %w", err)
+		}
+		return nil
+	}
+}

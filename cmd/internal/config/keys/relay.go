@@ -1,0 +1,46 @@
+package keys
+
+const (
+	notYet  = "not available in this version: remove it"
+	onlyEOS = "belongs to exactly-once, which is not available in this version: remove it"
+)
+
+// relayKeys are our own. One that is not here is an error.
+var relayKeys = []Key{
+	{"canal.relay.delivery", Refused, ScopeInstance, Text, "at-least-once", "exactly-once is not available in this version: set at-least-once", nil},
+	{"canal.relay.cluster", Honoured, ScopeProcess, Text, "canal-relay", "name of this set of nodes; server ids are made from it and the destination's name", nil},
+	{"canal.relay.session.timeout", Honoured, ScopeProcess, Duration, "6s", "session timeout asked of ZooKeeper", nil},
+	{"canal.relay.takeover.delay", Honoured, ScopeInstance, Duration, "2s", "how long other nodes wait after a running node vanished without the hand-over mark", nil},
+	{"canal.relay.drain.timeout", Honoured, ScopeInstance, Duration, "5s", "how long what was sent may take to be acknowledged on shutdown", nil},
+	{"canal.relay.memory", Honoured, ScopeInstance, Size, "32MiB", "binlog held per destination", nil},
+	{"canal.relay.headers", Honoured, ScopeInstance, Bool, "true", "give records the headers r-dest, r-pos, r-row and r-epoch", nil},
+	{"canal.relay.record.key", Refused, ScopeInstance, Rules, "", notYet, nil},
+	{"canal.relay.topic.create", Honoured, ScopeInstance, Text, "broker", "who makes a missing topic: broker (if it is set to), relay or never", nil},
+	{"canal.relay.topic.partitions", Honoured, ScopeInstance, Number, "", "partitions of topics that the relay makes", nil},
+	{"canal.relay.topic.replication", Honoured, ScopeInstance, Number, "-1", "replicas of topics that the relay makes; -1: as the broker likes", nil},
+	{"canal.relay.partitions.from.topic", Refused, ScopeInstance, Bool, "false", notYet, anyOf("off", "no", "0")},
+	{"canal.relay.position.topic", Refused, ScopeInstance, Text, "", onlyEOS, nil},
+	{"canal.relay.schema.topic", Refused, ScopeInstance, Text, "", notYet, nil},
+	{"canal.relay.schema.store", Refused, ScopeInstance, Text, "", notYet, nil},
+	{"canal.relay.deadletter.topic", Refused, ScopeInstance, Text, "", notYet, nil},
+	{"canal.relay.oversize", Refused, ScopeInstance, Text, "stop", "only stop is available in this version", nil},
+	{"canal.relay.statement.dml", Honoured, ScopeInstance, Text, "emit", "a statement-format change of a captured table: emit it as Canal does, or stop", nil},
+	{"canal.relay.values", Refused, ScopeInstance, Text, "canal", "only canal is available in this version", nil},
+	{"canal.relay.time.zone", Honoured, ScopeInstance, Text, "", "zone of TIMESTAMP texts, as Asia/Shanghai; blank: the environment's TZ, else the system's", nil},
+	{"canal.relay.compat.decimal", Honoured, ScopeInstance, Bool, "false", "drop zero tails of decimals as Canal does", nil},
+	{"canal.relay.pk.update", Refused, ScopeInstance, Text, "as-canal", "only as-canal is available in this version", nil},
+	{"canal.relay.transaction.max.time", Refused, ScopeInstance, Duration, "50ms", onlyEOS, nil},
+	{"canal.relay.transaction.max.rows", Refused, ScopeInstance, Number, "100000", onlyEOS, nil},
+	{"canal.relay.transaction.max.bytes", Refused, ScopeInstance, Size, "16MiB", onlyEOS, nil},
+	{"canal.relay.zookeeper.auth", Refused, ScopeProcess, Password, "", notYet, nil},
+	{"canal.relay.zookeeper.tls.*", Refused, ScopeProcess, Text, "", notYet, nil},
+	{"canal.relay.http.bind", Honoured, ScopeProcess, Text, "", "address of metrics and status page; blank: all", nil},
+	{"canal.relay.http.user", Honoured, ScopeProcess, Text, "", "name asked for on metrics and status page", nil},
+	{"canal.relay.http.password", Honoured, ScopeProcess, Password, "", "its password", nil},
+	{"canal.relay.http.pprof", Honoured, ScopeProcess, Bool, "false", "serve /debug/pprof/ to clients on this host", nil},
+	{"canal.relay.log.format", Honoured, ScopeProcess, Text, "text", "text or json", nil},
+	{"canal.relay.alarm.webhook", Refused, ScopeProcess, Text, "", notYet, nil},
+	{"canal.relay.heartbeat.interval", Refused, ScopeInstance, Duration, "0", notYet, anyOf("0s", "0ms")},
+	{"canal.relay.read.rate", Refused, ScopeInstance, Size, "0", notYet, nil},
+	{"canal.relay.secret.*.file", Honoured, ScopeInstance, Path, "", "file that holds the secret in the middle of this name", nil},
+}
