@@ -1,0 +1,253 @@
+package relay
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-mysql-org/go-mysql/client"
+	"github.com/go-mysql-org/go-mysql/replication"
+
+	"github.com/canal-relay/canal-relay/relay/binlog"
+	"github.com/canal-relay/canal-relay/relay/event"
+	"github.com/canal-relay/canal-relay/relay/position"
+)
+
+// live calls f for every database of the local stack that is up.
+func live(t *testing.T, f func(t *testing.T, admin *client.Conn, c binlog.Config)) {
+	for _, kind := range []string{"MYSQL", "MARIADB"} {
+		t.Run(strings.ToLower(kind), func(t *testing.T) {
+			addr := os.Getenv("CANAL_RELAY_" + kind)
+			if addr == "" {
+				t.Skip("CANAL_RELAY_" + kind + " is not set: no local stack")
+			}
+			admin, err := client.Connect(addr, os.Getenv("CANAL_RELAY_DB_ADMIN_USER"), os.Getenv("CANAL_RELAY_DB_ADMIN_PASSWORD"), "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer admin.Close()
+			user := fmt.Sprintf("relay_%d", os.Getpid())
+			execute(t, admin, "CREATE USER "+user+" IDENTIFIED BY 'relay'", "GRANT SELECT, REPLICATION SLAVE, REPLICATION CLIENT ON *.* TO "+user)
+			defer execute(t, admin, "DROP USER "+user)
+			f(t, admin, binlog.Config{Addr: addr, User: user, Password: "relay",
+				ServerID: 77000 + uint32(os.Getpid()%1000), ReplicaUUID: "99999999-0000-0000-0000-000000000077", Heartbeat: time.Second})
+		})
+	}
+}
+
+func execute(t *testing.T, c *client.Conn, statements ...string) {
+	t.Helper()
+	for _, q := range statements {
+		if _, err := c.Execute(q); err != nil {
+			t.Fatalf("%.200s: %v", q, err)
+		}
+	}
+}
+
+func newReader(t *testing.T, c binlog.Config) *binlog.Reader {
+	t.Helper()
+	r, err := binlog.NewReader(c, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(r.Close)
+	return r
+}
+
+// TestLive follows a real server from the end of its binlog through rows, DDL
+// and dump threads that are killed.
+func TestLive(t *testing.T) {
+	live(t, func(t *testing.T, admin *client.Conn, c binlog.Config) {
+		db := fmt.Sprintf("relay_live_%d", os.Getpid())
+		execute(t, admin, "CREATE DATABASE "+db, "USE "+db, "CREATE TABLE before_start (id INT PRIMARY KEY, v VARCHAR(20))")
+		defer execute(t, admin, "DROP DATABASE "+db)
+		var log bytes.Buffer
+		r := New(config(t, db+`\..*`, newReader(t, c)), position.Resume{}, newReader(t, c), nil, slog.New(slog.NewTextHandler(&log, nil)))
+		const rounds, perRound = 20, 25
+		started, round := false, 0
+		inserted := func(b []seen) int {
+			n := 0
+			for _, s := range b {
+				for _, l := range s.lines {
+					if strings.HasPrefix(l, "INSERT") {
+						n++
+					}
+				}
+			}
+			return n
+		}
+		batches := follow(t, r, func(b []seen) bool {
+			if !started {
+				if len(b) == 0 {
+					return false
+				}
+				started = true
+				execute(t, admin, "INSERT INTO before_start VALUES (0, 'x')", "CREATE TABLE t (id INT PRIMARY KEY)")
+			}
+			if inserted(b) == 1+round*perRound && round < rounds {
+				for i := range perRound {
+					execute(t, admin, fmt.Sprintf("INSERT INTO t (id) VALUES (%d)", round*perRound+i))
+				}
+				if round++; round%5 == 0 {
+					killDumps(t, admin, c.User)
+					execute(t, admin, fmt.Sprintf("ALTER TABLE t ADD COLUMN c%d INT DEFAULT %d", round, round))
+				}
+			}
+			return inserted(b) >= 1+rounds*perRound
+		}, nil)
+		if n := strings.Count(log.String(), "lost the source"); n != rounds/5 {
+			t.Errorf("%d connections lost, killed %d:\n%s", n, rounds/5, log.String())
+		}
+		unique := make(map[string]bool)
+		for _, s := range rowsOf(batches) {
+			if unique[s] {
+				t.Fatalf("row %s came twice", s)
+			}
+			unique[s] = true
+		}
+		if n := inserted(batches); n != 1+rounds*perRound {
+			t.Errorf("%d inserts", n)
+		}
+	})
+}
+
+func killDumps(t *testing.T, admin *client.Conn, user string) {
+	t.Helper()
+	r, err := admin.Execute("SELECT id FROM information_schema.processlist WHERE user = '" + user + "' AND command LIKE 'Binlog Dump%'")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range r.RowNumber() {
+		id, _ := r.GetInt(i, 0)
+		_, _ = admin.Execute(fmt.Sprintf("KILL %d", id))
+	}
+}
+
+// TestLiveLocate starts by time, by journal and offset, and by GTID set.
+func TestLiveLocate(t *testing.T) {
+	live(t, func(t *testing.T, admin *client.Conn, c binlog.Config) {
+		db := fmt.Sprintf("relay_locate_%d", os.Getpid())
+		execute(t, admin, "CREATE DATABASE "+db, "USE "+db, "CREATE TABLE t (id INT PRIMARY KEY)")
+		defer execute(t, admin, "DROP DATABASE "+db)
+		reader := newReader(t, c)
+		report, err := reader.Check(t.Context())
+		if err != nil || len(report.Missing) > 0 {
+			t.Fatalf("check: %+v, %v", report, err)
+		}
+		t.Logf("%+v", report)
+		end, err := reader.Locate(t.Context(), binlog.Start{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		execute(t, admin, "SET TIMESTAMP = 0", "INSERT INTO t VALUES (1)", "INSERT INTO t VALUES (2)")
+		for name, start := range map[string]binlog.Start{
+			"gtid":    {GTIDs: end.GTIDs},
+			"journal": {Journal: end.File, Offset: end.Offset},
+			"within":  {Journal: end.File, Offset: end.Offset + 90},
+			"file":    {Journal: end.File},
+			"time":    {Time: time.Now().Add(-time.Minute)},
+		} {
+			c.Start = start
+			first := ""
+			r := New(config(t, db+`\..*`, newReader(t, c)), position.Resume{}, newReader(t, c), nil, nil)
+			inserts := 0
+			follow(t, r, func(b []seen) bool {
+				inserts = 0
+				for _, s := range b {
+					for _, l := range s.lines {
+						if first == "" && !strings.HasPrefix(l, "QUERY") {
+							first = l
+						}
+						if strings.HasPrefix(l, "INSERT") {
+							inserts++
+						}
+					}
+				}
+				return inserts == 2
+			}, nil)
+			if early := name == "time" || name == "file"; early == strings.HasPrefix(first, "INSERT") {
+				t.Errorf("start by %s: first change %q", name, first)
+			}
+		}
+	})
+}
+
+// counter is a handler that counts.
+type counter struct {
+	events, bytes int
+	until         func(*replication.BinlogEvent) bool
+}
+
+func (h *counter) Begin(position.Position) error { return nil }
+func (h *counter) Idle() error                   { return nil }
+func (h *counter) HandleEvent(e *replication.BinlogEvent) error {
+	h.events++
+	h.bytes += len(e.RawData)
+	if e.Header.EventType == replication.HEARTBEAT_EVENT {
+		return context.Canceled
+	}
+	return nil
+}
+
+// TestLiveSpeed measures the raw dump, and the relay without messages, over what
+// BENCH_ROWS rows make.
+func TestLiveSpeed(t *testing.T) {
+	rows := 0
+	if _, err := fmt.Sscan(os.Getenv("BENCH_ROWS"), &rows); err != nil {
+		t.Skip("BENCH_ROWS is not set")
+	}
+	live(t, func(t *testing.T, admin *client.Conn, c binlog.Config) {
+		db := fmt.Sprintf("relay_speed_%d", os.Getpid())
+		execute(t, admin, "CREATE DATABASE "+db, "USE "+db, "CREATE TABLE t (id INT PRIMARY KEY AUTO_INCREMENT, "+
+			"a BIGINT, b VARCHAR(40), c DATETIME, d DECIMAL(12,2), e VARCHAR(60), f INT, g INT, h TIMESTAMP NULL, i DOUBLE, j CHAR(10), k SMALLINT)",
+			"CREATE TABLE one (id INT PRIMARY KEY AUTO_INCREMENT, a INT)", "FLUSH BINARY LOGS")
+		defer execute(t, admin, "DROP DATABASE "+db)
+		reader := newReader(t, c)
+		start, err := reader.Locate(t.Context(), binlog.Start{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		row := "(1234567890123,'some text of forty characters, more','2026-01-02 03:04:05',123.45,'another text that is a bit longer than the first',1,2,'2026-01-02 03:04:05',1.5,'abc',7)"
+		values := strings.TrimSuffix(strings.Repeat(row+",", 100), ",")
+		for range rows / 100 {
+			execute(t, admin, "INSERT INTO t (a,b,c,d,e,f,g,h,i,j,k) VALUES "+values)
+		}
+		for range rows / 20 {
+			execute(t, admin, "INSERT INTO one (a) VALUES (1)")
+		}
+		h := &counter{}
+		began := time.Now()
+		_ = reader.Run(t.Context(), start, h)
+		took := time.Since(began) - c.Heartbeat
+		t.Logf("raw: %d events, %d MB in %v: %.0f events/s, %.0f MB/s", h.events, h.bytes>>20, took, float64(h.events)/took.Seconds(), float64(h.bytes>>20)/took.Seconds())
+		r := New(config(t, db+`\..*`, newReader(t, c)), position.Resume{Position: start}, newReader(t, c), nil, nil)
+		n, want := 0, rows+rows/20
+		began = time.Now()
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- r.Run(ctx) }()
+		for n < want {
+			b, err := r.Next(ctx)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range b.Changes {
+				if b.Changes[i].Kind == event.Insert {
+					n += b.Changes[i].Rows
+				}
+			}
+			r.Release(b)
+		}
+		took = time.Since(began)
+		t.Logf("relay: %d rows in %v: %.0f rows/s", n, took, float64(n)/took.Seconds())
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+}
