@@ -104,6 +104,12 @@ func (t *Tracker) Table(ctx context.Context, schema, name string) (*Table, error
 	return l.Table, nil
 }
 
+// Serve notes the server that the stream comes from: it is the one that the
+// source asks, and whose texts the tracker reads.
+func (t *Tracker) Serve(mariaDB bool, version uint32) {
+	t.config.MariaDB, t.config.Version = mariaDB, version
+}
+
 // Known returns a table's layout if it is tracked, else nil: it asks nobody.
 func (t *Tracker) Known(schema, name string) *Table {
 	if l := t.find(schema, name); l != nil {

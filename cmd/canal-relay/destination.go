@@ -1,0 +1,122 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"path/filepath"
+
+	"github.com/canal-relay/canal-relay/cmd/internal/config"
+	"github.com/canal-relay/canal-relay/metrics"
+	"github.com/canal-relay/canal-relay/mqstarter"
+	"github.com/canal-relay/canal-relay/mqstarter/kafka"
+	"github.com/canal-relay/canal-relay/mqstarter/message"
+	"github.com/canal-relay/canal-relay/relay"
+	"github.com/canal-relay/canal-relay/relay/binlog"
+	"github.com/canal-relay/canal-relay/relay/filter"
+	"github.com/canal-relay/canal-relay/relay/position"
+	"github.com/canal-relay/canal-relay/relay/schema"
+	"github.com/canal-relay/canal-relay/relay/schema/history"
+)
+
+// starterConfig is the MQ starter's part of a destination's configuration.
+func starterConfig(i *config.Instance) (mqstarter.Config, error) {
+	c := i.Starter
+	c.Flat = message.FlatConfig{Style: i.Style}
+	if i.Filter.Field != "" || i.Filter.BlackField != "" {
+		columns, err := filter.New(i.Filter)
+		if err != nil {
+			return c, err
+		}
+		c.Flat.Column = columns.Column
+	}
+	return c, nil
+}
+
+// newStarter builds what runs a destination's terms on this node.
+func newStarter(node *config.Node, i *config.Instance, cursor mqstarter.Cursor, d *metrics.Destination, log *slog.Logger) (*starter, error) {
+	c, err := starterConfig(i)
+	if err != nil {
+		return nil, err
+	}
+	open := func(from position.Resume) (mqstarter.Source, error) {
+		reader, err := binlog.NewReader(i.Source, log)
+		if err != nil {
+			return nil, err
+		}
+		return newSource(i, from, reader, reader, newHistory(node, i), d, log)
+	}
+	dial := func() (mqstarter.Producer, error) { return kafka.New(i.Kafka, log) }
+	return &starter{Starter: mqstarter.New(c, cursor, open, dial, d, log), memory: i.Relay.Memory, metrics: d}, nil
+}
+
+// starter is the MQ starter with the metrics of its terms.
+type starter struct {
+	*mqstarter.Starter
+	memory  int64
+	metrics *metrics.Destination
+}
+
+// Run runs one term.
+func (s *starter) Run(ctx context.Context, epoch int64) error {
+	s.metrics.Begin(s.memory)
+	defer s.metrics.End()
+	return s.Starter.Run(ctx, epoch)
+}
+
+// closer is what a term lets go of at its end.
+type closer interface{ Close() }
+
+// storedHistory is a schema history that holds something open.
+type storedHistory interface {
+	schema.History
+	closer
+}
+
+// newHistory returns where a destination's table definitions are kept: a topic
+// that all nodes reach, or, without ZooKeeper, a file beside the position.
+func newHistory(node *config.Node, i *config.Instance) storedHistory {
+	if node.ZooKeeper == "" {
+		return history.NewFile(filepath.Join(filepath.Dir(i.MetaFile), "schema.db"))
+	}
+	return kafka.NewHistory(i.Kafka, node.Cluster+"-schema", i.Name)
+}
+
+// source is a relay with what it reads from: built for a term, gone with it.
+type source struct {
+	*relay.Relay
+	tracker *schema.Tracker
+	closers []closer
+}
+
+// newSource builds the relay of one term. definitions and kept may be nil.
+func newSource(i *config.Instance, from position.Resume, events binlog.Events, definitions *binlog.Reader, kept storedHistory,
+	d *metrics.Destination, log *slog.Logger) (*source, error) {
+	s := &source{}
+	var asked schema.Source
+	if definitions != nil {
+		asked = definitions
+		s.closers = append(s.closers, definitions)
+	}
+	var stored schema.History
+	if kept != nil {
+		stored = kept
+		s.closers = append(s.closers, kept)
+	}
+	c := i.Relay
+	var err error
+	if c.Filter, err = filter.New(i.Filter); err != nil {
+		return nil, err
+	}
+	s.tracker = schema.NewTracker(schema.DefaultConfig(), asked, stored)
+	c.Tracker = s.tracker
+	s.Relay = relay.New(c, from, events, d, log)
+	return s, nil
+}
+
+// Run streams, and lets go of what it read from.
+func (s *source) Run(ctx context.Context) error {
+	for _, c := range s.closers {
+		defer c.Close()
+	}
+	return s.Relay.Run(ctx)
+}

@@ -1,0 +1,170 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/canal-relay/canal-relay/cmd/internal/config"
+	"github.com/canal-relay/canal-relay/mqstarter"
+	"github.com/canal-relay/canal-relay/relay/binlog"
+	"github.com/canal-relay/canal-relay/relay/position"
+)
+
+// tail is one run of the command.
+type tail struct {
+	*program
+	dir, destination string
+	binlogs          []string
+	schema           string
+	output           string
+	limit            int
+	from             string
+}
+
+func (p *program) tailCommand() *cobra.Command {
+	t := &tail{program: p}
+	cmd := &cobra.Command{
+		Use:   "tail",
+		Short: "Print the messages that a destination would send",
+		Long: `Print the messages that serve would send for a destination, through the same
+code, without Kafka and without moving anything: from the live server, or from
+binlog files. Table definitions come from the server, from the DDL in the
+stream, or from --schema.`,
+		Example: `  canal-relay tail --conf conf --destination example
+  canal-relay tail --conf conf --destination example --from binlog.000004:157 --limit 10
+  canal-relay tail --conf conf --destination example --binlog binlog.000004 --output jsonl`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, args []string) error { return t.run(cmd.Context()) },
+	}
+	confFlag(cmd, &t.dir)
+	flags := cmd.Flags()
+	flags.StringVar(&t.destination, "destination", "", "the destination; may be left out when there is only one")
+	flags.StringArrayVar(&t.binlogs, "binlog", nil, "read this binlog file instead of the server (may be repeated, in order)")
+	flags.StringVar(&t.schema, "schema", "", "with --binlog: a file of CREATE statements for tables that the files do not create")
+	flags.StringVar(&t.output, "output", "text", "text, or jsonl: one JSON object a message and nothing else")
+	flags.IntVar(&t.limit, "limit", 0, "stop after so many messages")
+	flags.StringVar(&t.from, "from", "", "live: begin at FILE:OFFSET or at a GTID set instead of the end of the binlog")
+	return cmd
+}
+
+func (t *tail) run(ctx context.Context) error {
+	switch {
+	case t.output != "text" && t.output != "jsonl":
+		return usage(fmt.Errorf("--output %q: choose text or jsonl", t.output))
+	case t.schema != "" && len(t.binlogs) == 0:
+		return usage(errors.New("--schema goes with --binlog"))
+	case t.from != "" && len(t.binlogs) > 0:
+		return usage(errors.New("--from is for a live server: --binlog reads its files from their start"))
+	case t.limit < 0:
+		return usage(fmt.Errorf("--limit %d: choose 1 or more", t.limit))
+	}
+	node, _, err := config.Load(t.dir, t.env)
+	if err != nil {
+		return failed(err)
+	}
+	i, err := choose(node, t.destination)
+	if err != nil {
+		return failed(err)
+	}
+	start, err := parseStart(t.from)
+	if err != nil {
+		return usage(err)
+	}
+	beside := i.ForTail()
+	beside.Source.Start = start
+	return t.print(ctx, &beside)
+}
+
+// choose finds the destination that is meant.
+func choose(node *config.Node, name string) (*config.Instance, error) {
+	if name == "" {
+		if len(node.Instances) == 1 {
+			return &node.Instances[0], nil
+		}
+		return nil, fmt.Errorf("there are %d destinations (%s): name one with --destination", len(node.Instances), destinationNames(node))
+	}
+	if i := node.Instance(name); i != nil {
+		return i, nil
+	}
+	return nil, fmt.Errorf("there is no destination %q: choose one of %s", name, destinationNames(node))
+}
+
+func destinationNames(node *config.Node) string {
+	names := make([]string, len(node.Instances))
+	for i := range node.Instances {
+		names[i] = node.Instances[i].Name
+	}
+	return strings.Join(names, ", ")
+}
+
+// parseStart reads --from: FILE:OFFSET, FILE or a GTID set.
+func parseStart(text string) (binlog.Start, error) {
+	if text == "" {
+		return binlog.Start{}, nil
+	}
+	if set, err := binlog.ParseGTIDSet(text); err == nil {
+		return binlog.Start{GTIDs: set.String()}, nil
+	}
+	var s binlog.Start
+	file, offset, found := strings.Cut(text, ":")
+	s.Journal = file
+	if found {
+		if _, err := fmt.Sscanf(offset, "%d", &s.Offset); err != nil {
+			return s, fmt.Errorf("--from %q: write FILE:OFFSET, FILE or a GTID set", text)
+		}
+	}
+	return s, nil
+}
+
+// print runs one term of the starter with a printer in the place of Kafka.
+func (t *tail) print(ctx context.Context, i *config.Instance) error {
+	log := slog.New(slog.NewTextHandler(t.stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	c, err := starterConfig(i)
+	if err != nil {
+		return failed(err)
+	}
+	c.Limit = tailLimit
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	open := func(from position.Resume) (mqstarter.Source, error) { return t.open(ctx, i, from, log) }
+	dial := func() (mqstarter.Producer, error) {
+		return newPrinter(t.stdout, t.output == "jsonl", t.limit, stop), nil
+	}
+	err = mqstarter.New(c, nil, open, dial, nil, log).Run(ctx, noEpoch)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return failed(err)
+	}
+	return nil
+}
+
+const (
+	noEpoch   = -1      // tail owns nothing
+	tailLimit = 1 << 30 // no broker limits what is printed
+)
+
+func (t *tail) open(ctx context.Context, i *config.Instance, from position.Resume, log *slog.Logger) (mqstarter.Source, error) {
+	if len(t.binlogs) == 0 {
+		reader, err := binlog.NewReader(i.Source, log)
+		if err != nil {
+			return nil, err
+		}
+		return newSource(i, from, reader, reader, nil, nil, log)
+	}
+	i.Relay.Files = true
+	s, err := newSource(i, from, binlog.NewFiles(t.binlogs...), nil, nil, nil, log)
+	if err != nil || t.schema == "" {
+		return s, err
+	}
+	script, err := os.ReadFile(t.schema)
+	if err != nil {
+		return nil, err
+	}
+	return s, s.tracker.LoadScript(ctx, string(script))
+}
