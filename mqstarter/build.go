@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/canal-relay/canal-relay/mqstarter/message"
@@ -45,9 +46,15 @@ func (t *term) take() (*parcel, error) {
 		}
 	}
 	defer func() { <-t.taking }()
+	if t.read.Err() != nil { // the source may have more all the same
+		return nil, context.Cause(t.read)
+	}
 	batch, err := t.source.Next(t.read)
-	if err != nil {
+	if err == io.EOF { //nolint:errorlint // as io.Reader
 		return nil, err
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read changes: %w", err)
 	}
 	p := t.free.get()
 	if p == nil {

@@ -17,11 +17,11 @@ import (
 
 // Source yields the changes of one term in binlog order.
 type Source interface {
-	// Run reads until the context ends or the source fails. A source that has
-	// an end (files) returns nil there; Next then yields what is left, and
-	// io.EOF.
+	// Run reads until the context ends, the source fails, or files come to
+	// their end. What it returns then, Next tells too.
 	Run(ctx context.Context) error
-	// Next takes the next batch, waiting for it.
+	// Next takes the next batch, waiting for it. Behind the last one it
+	// returns io.EOF at the end of files, or the error that ended Run.
 	Next(ctx context.Context) (*event.Batch, error)
 	// Release gives a batch back after all of it was acknowledged.
 	Release(b *event.Batch)

@@ -27,8 +27,9 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // source yields batches that the test puts into it.
 type source struct {
 	mu       sync.Mutex
-	batches  chan *event.Batch // closed at the end of the files
-	broken   chan error        // what Run returns
+	batches  chan *event.Batch // closed at the end
+	broken   chan error        // ends Run
+	end      error             // why batches is closed
 	taken    int
 	released []uint64
 	stopped  bool // Run's context ended
@@ -44,8 +45,9 @@ func newSource(batches ...*event.Batch) *source {
 
 func (s *source) Run(ctx context.Context) error {
 	select {
-	case err := <-s.broken:
-		return err
+	case s.end = <-s.broken:
+		close(s.batches)
+		return s.end
 	case <-ctx.Done():
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -58,7 +60,7 @@ func (s *source) Next(ctx context.Context) (*event.Batch, error) {
 	select {
 	case b, ok := <-s.batches:
 		if !ok {
-			return nil, io.EOF
+			return nil, s.end
 		}
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -391,8 +393,7 @@ func TestLeaseLostWhileDraining(t *testing.T) {
 func TestEndOfFiles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t, whole(1, "a"), whole(2, "b"))
-		close(f.source.batches)
-		f.source.broken <- nil
+		f.source.broken <- io.EOF
 		f.producer.auto = func(_ int, done func(error)) {
 			time.AfterFunc(2*f.config.DrainTimeout, func() { done(nil) }) // a reader in no hurry
 		}
@@ -538,7 +539,7 @@ func TestOrderWithManyBuilders(t *testing.T) {
 	for id := range uint64(n) {
 		f.source.batches <- whole(id+1, fmt.Sprint(id+1))
 	}
-	close(f.source.batches)
+	f.source.broken <- io.EOF
 	f.config.Builders = 8
 	f.producer.auto = func(_ int, done func(error)) { done(nil) }
 	f.start(t)

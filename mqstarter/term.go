@@ -68,7 +68,7 @@ func (t *term) run(ctx context.Context) error {
 	defer t.drop(nil)
 
 	var all sync.WaitGroup
-	all.Go(t.stream)
+	all.Go(func() { _ = t.source.Run(t.read) }) // Next tells why it ended, behind the last batch
 	t.builders.Store(int32(t.config.Builders))
 	for range t.config.Builders {
 		all.Go(t.build)
@@ -82,15 +82,6 @@ func (t *term) run(ctx context.Context) error {
 		return fmt.Errorf("%w: %w", ErrUnsettled, reason)
 	}
 	return reason
-}
-
-// stream runs the source. One that ends by itself says so through Next, when
-// everything it read is taken.
-func (t *term) stream() {
-	err := t.source.Run(t.read)
-	if err != nil && !errors.Is(err, io.EOF) {
-		t.stop(fmt.Errorf("read changes: %w", err))
-	}
 }
 
 // watch ends the term: at once when the context ends without leave to drain,

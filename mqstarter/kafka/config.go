@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -139,6 +140,14 @@ func (c *Config) idempotent() bool { return c.Acks == "all" || c.Acks == "-1" }
 // batchLimit is the most that a batch may have, with its header.
 func (c *Config) batchLimit() int { return max(c.BatchBytes, c.MaxRequestBytes) }
 
+// backOff is the pause before a request is tried again: twice as long each
+// time, and a part of it by chance, so that many destinations do not return
+// to a broker together.
+func backOff(fails int) time.Duration {
+	pause := min(backOffMin<<min(max(fails-1, 0), 10), backOffMax)
+	return pause - rand.N(pause/4)
+}
+
 // options are franz-go's, but for those that belong to one Producer.
 func (c *Config) options() ([]kgo.Opt, error) {
 	mechanism, err := c.mechanism()
@@ -149,12 +158,15 @@ func (c *Config) options() ([]kgo.Opt, error) {
 		kgo.SeedBrokers(c.Brokers...),
 		kgo.ClientID(c.ClientID),
 		kgo.DialTimeout(dialTimeout),
-		kgo.DisableClientMetrics(), // they would delay closing, and nobody reads them
+		kgo.RetryBackoffFn(backOff),
+		kgo.MetadataMinAge(backOffMin), // a moved leader is looked for at once
+		kgo.DisableClientMetrics(),     // they would delay closing, and nobody reads them
 		kgo.RecordPartitioner(kgo.ManualPartitioner()),
 		kgo.ProducerBatchCompression(codecs[c.Compression]),
 		kgo.ProducerLinger(c.Linger),
 		kgo.MaxBufferedRecords(math.MaxInt32), // bytes bound them
 		kgo.MaxBufferedBytes(c.BufferBytes),
+		kgo.BrokerMaxWriteBytes(int32(max(100<<20, 2*c.batchLimit()))),
 		kgo.UnknownTopicRetries(-1), // a topic that was seen is waited for
 	}
 	switch c.Acks {

@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"strings"
@@ -24,6 +25,10 @@ const (
 	dialTimeout = 3 * time.Second
 	askTimeout  = 5 * time.Second        // of one attempt to ask a cluster something
 	askPause    = 500 * time.Millisecond // between attempts
+	shutTimeout = 4 * time.Second        // of a broker that accepts connections and closes them
+
+	backOffMin = 250 * time.Millisecond
+	backOffMax = time.Second
 )
 
 // Producer writes messages in the order in which they are sent, each to the
@@ -39,7 +44,9 @@ type Producer struct {
 	record context.Context // of records not yet in a request
 	fail   context.CancelCauseFunc
 
-	away atomic.Bool // a broker could not be reached, and that was logged
+	away atomic.Bool           // a broker could not be reached, and that was logged
+	last atomic.Pointer[error] // why a broker could not be reached
+	shut atomic.Int64          // since when brokers close each connection, Unix ns; 0 if they do not
 
 	asking sync.Mutex // held while a topic is looked up
 	mu     sync.Mutex // covers topics; never held while waiting
@@ -96,14 +103,25 @@ func (p *Producer) reach(ctx context.Context) error {
 }
 
 // ask repeats a question to the cluster until it is answered, or refused in a
-// way that asking again does not mend. Only who is away is waited for.
+// way that asking again does not mend. Only who is away is waited for, and not
+// a broker that keeps closing connections: it wants other settings of TLS or
+// SASL, or does not know the password, which some do not say.
 func (p *Producer) ask(ctx context.Context, question func(context.Context) error) error {
 	for {
 		attempt, cancel := context.WithTimeout(ctx, askTimeout)
+		look := time.AfterFunc(shutTimeout, func() {
+			if p.shuts() {
+				cancel()
+			}
+		})
 		err := question(attempt)
+		look.Stop()
 		cancel()
 		if err == nil || ctx.Err() != nil || p.live.Err() != nil || refused(err) {
 			return err
+		}
+		if p.shuts() {
+			return named("the broker closes connections: settings of TLS or SASL do not fit, or the password is wrong")
 		}
 		p.note(err)
 		select {
@@ -141,13 +159,25 @@ func named(format string, args ...any) error { return &namedError{fmt.Sprintf(fo
 
 // note logs once that a broker is away.
 func (p *Producer) note(err error) {
+	p.last.Store(&err)
 	if !p.away.Swap(true) {
 		p.log.Warn("Kafka does not answer, waiting for it", "brokers", p.config.Brokers, "err", err)
 	}
 }
 
+// shuts reports whether brokers have been closing connections for long.
+func (p *Producer) shuts() bool {
+	since := p.shut.Load()
+	return since != 0 && time.Since(time.Unix(0, since)) > shutTimeout*3/4
+}
+
 // OnBrokerConnect is called by franz-go after each attempt to connect.
 func (p *Producer) OnBrokerConnect(broker kgo.BrokerMetadata, _ time.Duration, _ net.Conn, err error) {
+	if errors.Is(err, io.EOF) {
+		p.shut.CompareAndSwap(0, time.Now().UnixNano())
+	} else {
+		p.shut.Store(0)
+	}
 	switch {
 	case p.live.Err() != nil:
 	case err != nil:

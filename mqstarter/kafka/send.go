@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"sync/atomic"
 
-	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/canal-relay/canal-relay/mqstarter/message"
@@ -97,7 +96,7 @@ func (p *Producer) newFlight(parcel *message.Parcel, done func(error)) *flight {
 // fails all records that are in no request yet.
 func (f *flight) settle(r *kgo.Record, err error) {
 	if err != nil && f.err == nil {
-		f.err = f.producer.refusal(r, err)
+		f.err = f.refusal(r, err)
 	}
 	f.land()
 }
@@ -111,17 +110,24 @@ func (f *flight) land() {
 
 // refusal is the reason why a record failed: its own, or that of the first
 // record that failed, which took the others with it.
-func (p *Producer) refusal(r *kgo.Record, err error) error {
-	if errors.Is(err, context.Canceled) || errors.Is(err, kgo.ErrClientClosed) {
-		if first := context.Cause(p.record); first != nil {
-			return first
-		}
-		return err
+func (f *flight) refusal(r *kgo.Record, err error) error {
+	p := f.producer
+	if first := context.Cause(p.record); first != nil {
+		return first
 	}
-	err = fmt.Errorf("topic %s, partition %d: %w", r.Topic, r.Partition, err)
-	if errors.Is(err, kerr.MessageTooLarge) {
-		err = fmt.Errorf("a record of %d bytes is too large: %w", len(r.Key)+len(r.Value), err)
+	if !errors.Is(err, context.Canceled) && !errors.Is(err, kgo.ErrClientClosed) {
+		err = fmt.Errorf("topic %s, partition %d (table %s, %d bytes) was refused: %w",
+			r.Topic, r.Partition, f.table(r), len(r.Key)+len(r.Value), err)
 	}
 	p.fail(err)
 	return err
+}
+
+func (f *flight) table(r *kgo.Record) string {
+	for i := range f.records {
+		if m := &f.parcel.Messages[i]; r == &f.records[i] && m.Table != "" {
+			return m.Schema + "." + m.Table
+		}
+	}
+	return "unknown"
 }
