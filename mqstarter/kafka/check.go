@@ -1,0 +1,73 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+)
+
+// Finding is something that stands in the way of producing, or may.
+type Finding struct {
+	Warning bool   // it may go well all the same
+	Topic   string // empty for the cluster
+	Text    string // what was found, and what to do
+}
+
+// Check looks at the cluster and at topics without creating anything: whether
+// brokers answer and let us in, whether topics exist and have the partitions
+// that are wanted (topics maps a name to the number; 0 is any), and what
+// messages they take. It returns what is not as it should be.
+func (p *Producer) Check(ctx context.Context, topics map[string]int32) []Finding {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	if err := p.reach(ctx); err != nil {
+		return []Finding{{Text: fmt.Sprintf("Kafka at %s does not answer: %v: is a broker listening there, and do user, password and TLS settings fit?",
+			strings.Join(p.config.Brokers, ","), p.reason(err))}}
+	}
+	var all []Finding
+	for name, wanted := range topics {
+		all = append(all, p.checkTopic(ctx, name, wanted)...)
+	}
+	return all
+}
+
+// reason prefers what a broker said to "deadline exceeded".
+func (p *Producer) reason(err error) error {
+	if last := p.last.Load(); last != nil && errors.Is(err, context.DeadlineExceeded) {
+		return *last
+	}
+	return err
+}
+
+func (p *Producer) checkTopic(ctx context.Context, name string, wanted int32) []Finding {
+	n, err := p.askPartitions(ctx, name, false)
+	if errors.Is(err, kerr.UnknownTopicOrPartition) {
+		f := Finding{Topic: name, Text: "does not exist: create it with " + p.command(name, "create", wanted)}
+		if p.config.Create != CreateNever {
+			f.Warning = true
+			f.Text = fmt.Sprintf("does not exist, and is to be created by the %s at its first record: or create it with %s",
+				p.config.Create, p.command(name, "create", wanted))
+		}
+		return []Finding{f}
+	}
+	if err != nil {
+		return []Finding{{Topic: name, Text: fmt.Sprintf("cannot be looked at: %v", err)}}
+	}
+	var all []Finding
+	if n < wanted {
+		all = append(all, Finding{Topic: name, Text: fmt.Sprintf("has %d partitions, %d are wanted: add them with %s",
+			n, wanted, p.command(name, "alter", wanted))})
+	}
+	limit, err := p.messageLimit(ctx, name)
+	switch {
+	case err != nil:
+		all = append(all, Finding{Topic: name, Warning: true, Text: fmt.Sprintf("its max.message.bytes cannot be read: %v", err)})
+	case limit < p.config.MaxRequestBytes:
+		all = append(all, Finding{Topic: name, Warning: true, Text: fmt.Sprintf("takes batches of %d bytes, less than the request size of %d: larger rows end the term",
+			limit, p.config.MaxRequestBytes)})
+	}
+	return all
+}
