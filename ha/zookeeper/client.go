@@ -74,6 +74,7 @@ type Client struct {
 	wishes  map[string]bool   // ephemeral nodes of this node: true to have, false to remove
 	made    map[string]int64  // session in which a wish was fulfilled
 	leases  map[string]*lease // latest by destination
+	known   bool              // the credentials were presented; the zk client repeats them
 	away    bool              // it was said that ZooKeeper is away
 	closing bool              // Run is about to return
 
@@ -84,9 +85,10 @@ type Client struct {
 type session struct {
 	id        int64
 	timeout   time.Duration // granted
-	connected bool
-	ready     bool      // credentials were presented
-	proved    time.Time // when the latest request was sent that the leader has answered
+	connected bool          // requests may be made
+	resuming  bool          // connected again, but the watches are not set again yet
+	ready     bool          // credentials are presented and the standing watch is set
+	proved    time.Time     // when the latest request was sent that the leader has answered
 }
 
 // end is when the lease of everything that the session owns ends.
@@ -242,16 +244,37 @@ func (c *Client) noticed(e zk.Event) {
 	was := c.session
 	switch e.State {
 	case zk.StateHasSession:
-		ready := c.config.Auth == "" || was.ready
-		c.session = c.granted
-		c.session.connected, c.session.ready, c.away = true, ready, false
+		c.session, c.away = c.granted, false
+		c.session.ready = was.ready && was.id == c.granted.id
+		c.session.resuming = c.session.ready
+		c.session.connected = !c.session.resuming
 	case zk.StateExpired:
-		c.session = session{ready: was.ready}
+		c.session = session{}
 	default:
-		c.session.connected = false
+		c.session.connected, c.session.resuming = false, false
 	}
 	c.report(was, e.Server)
 	c.broadcast()
+}
+
+// rewatched says that the zk client has asked for its watches again after a
+// reconnect. Only now may requests go out. The zk client tells the server the
+// latest transaction it knows of, for missed events to be sent, but would take
+// that number from an answer that came a moment too early; and it reads it
+// without a lock. There is always a watch to ask for: the standing one.
+func (c *Client) rewatched() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.session.resuming {
+		c.session.resuming, c.session.connected = false, true
+		c.broadcast()
+	}
+}
+
+func (c *Client) resuming() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.session.resuming
 }
 
 // report logs what became of the session.
@@ -262,7 +285,7 @@ func (c *Client) report(was session, server string) {
 		c.log.Info("ZooKeeper session opened", "server", server, "session", fmt.Sprintf("%#x", now.id), "timeout", now.timeout)
 	case now.id != was.id:
 		c.log.Warn("ZooKeeper session expired", "session", fmt.Sprintf("%#x", was.id))
-	case now.connected && !was.connected:
+	case now.resuming && !was.connected:
 		c.log.Info("ZooKeeper session kept", "server", server)
 	case was.connected && !now.connected:
 		c.log.Info("ZooKeeper connection lost; the session goes on for now", "server", server)

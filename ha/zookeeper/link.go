@@ -1,8 +1,10 @@
 package zookeeper
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
+	"errors"
 	"net"
 	"sync"
 	"time"
@@ -16,6 +18,8 @@ const (
 	opGetChildren  = 8
 	opPing         = 11
 	opGetChildren2 = 12
+	opAuth         = 100
+	opSetWatches   = 101
 
 	xidEvent = -1 // a watch event: answers nothing
 )
@@ -33,9 +37,11 @@ type link struct {
 	unbind func() bool   // no longer close with the client
 	hello  chan struct{} // closed when the connect response has come
 
-	mu      sync.Mutex // guards what follows, up to the blank line
-	greeted bool       // the connect request was written
-	waiting []sent     // requests without an answer, oldest first
+	mu      sync.Mutex
+	waiting []sent // requests without an answer, oldest first
+
+	greeted bool     // the connect request was written; owned by the writer
+	held    [][]byte // requests held back; owned by the writer
 
 	session int64  // owned by the reader, as all that follows
 	size    []byte // length of the frame being read
@@ -67,18 +73,48 @@ func (l *link) Close() error {
 	return l.Conn.Close()
 }
 
-// Write notes the request before it leaves: the time may only be too early.
+// Write sends one request. Those that were queued while the connection was gone
+// would overtake the one that sets the watches again, and are held back for it:
+// see Client.rewatched.
 func (l *link) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	s := sent{at: time.Now(), counts: true}
+	xid, op := int32(0), int32(0)
 	if l.greeted && len(b) >= 12 {
-		s.xid = int32(binary.BigEndian.Uint32(b[4:]))
-		switch binary.BigEndian.Uint32(b[8:]) {
-		case opPing, opExists, opGetData, opGetChildren, opGetChildren2:
-			s.counts = false
-		}
+		xid, op = int32(binary.BigEndian.Uint32(b[4:])), int32(binary.BigEndian.Uint32(b[8:]))
 	}
 	l.greeted = true
+	switch {
+	case op == opSetWatches:
+		n, err := l.send(xid, op, b)
+		l.owner.rewatched()
+		return n, errors.Join(err, l.release())
+	case op > 0 && op != opPing && op != opAuth && l.owner.resuming():
+		l.held = append(l.held, bytes.Clone(b))
+		return len(b), nil
+	}
+	if err := l.release(); err != nil {
+		return 0, err
+	}
+	return l.send(xid, op, b)
+}
+
+func (l *link) release() error {
+	for _, b := range l.held {
+		if _, err := l.send(int32(binary.BigEndian.Uint32(b[4:])), int32(binary.BigEndian.Uint32(b[8:])), b); err != nil {
+			return err
+		}
+	}
+	l.held = nil
+	return nil
+}
+
+// send notes the request before it leaves: the time may only be too early.
+func (l *link) send(xid, op int32, b []byte) (int, error) {
+	s := sent{xid: xid, at: time.Now(), counts: true}
+	switch op {
+	case opPing, opExists, opGetData, opGetChildren, opGetChildren2, opSetWatches:
+		s.counts = false
+	}
+	l.mu.Lock()
 	l.waiting = append(l.waiting, s)
 	l.mu.Unlock()
 	return l.Conn.Write(b)

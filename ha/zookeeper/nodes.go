@@ -13,6 +13,12 @@ import (
 
 // present presents the credentials once; the zk client repeats them by itself.
 func (c *Client) present(ctx context.Context) error {
+	c.mu.Lock()
+	known := c.known
+	c.mu.Unlock()
+	if known || c.config.Auth == "" {
+		return nil
+	}
 	_, err := call(ctx, c, func(conn *zk.Conn) (struct{}, error) {
 		return struct{}{}, conn.AddAuth("digest", []byte(c.config.Auth))
 	})
@@ -21,8 +27,7 @@ func (c *Client) present(ctx context.Context) error {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.session.ready = true
-	c.broadcast()
+	c.known = true
 	return nil
 }
 
@@ -58,11 +63,11 @@ func (c *Client) beat(ctx context.Context) error {
 func (c *Client) maintain(ctx context.Context) error {
 	tick := time.NewTicker(c.config.SessionTimeout / 6)
 	defer tick.Stop()
-	prepared := int64(0) // session in which the common parents were seen
 	said := ""
+	var standing <-chan zk.Event
 	for {
 		s, changed := c.current()
-		err := c.tend(ctx, s, &prepared)
+		err := c.tend(ctx, s, &standing)
 		if err != nil && ctx.Err() == nil && !transient(err) && err.Error() != said {
 			said = err.Error()
 			c.log.Error("this node cannot be shown in ZooKeeper; trying again", "error", err)
@@ -70,27 +75,40 @@ func (c *Client) maintain(ctx context.Context) error {
 		select {
 		case <-changed:
 		case <-c.poke:
+		case <-standing:
+			standing = nil
 		case <-tick.C:
+			c.rewatched() // the watches should long have been set again
 		case <-ctx.Done():
 			return nil
 		}
 	}
 }
 
-func (c *Client) tend(ctx context.Context, s session, prepared *int64) error {
+// tend does what is to be done in the session s. The standing watch is on a node
+// that hardly ever changes, and is set anew when it does: see rewatched.
+func (c *Client) tend(ctx context.Context, s session, standing *<-chan zk.Event) error {
 	if !s.connected {
 		return nil
 	}
-	if !s.ready {
+	if !s.ready || *standing == nil {
 		if err := c.present(ctx); err != nil {
 			return err
 		}
-	}
-	if *prepared != s.id {
 		if err := c.prepare(ctx); err != nil {
 			return err
 		}
-		*prepared = s.id
+		n, _, err := c.look(ctx, root+"/cluster")
+		if err != nil {
+			return err
+		}
+		*standing = n.watch
+		c.mu.Lock()
+		if c.session.id == s.id && !c.session.ready {
+			c.session.ready = true
+			c.broadcast()
+		}
+		c.mu.Unlock()
 	}
 	return c.fulfil(ctx, s.id)
 }

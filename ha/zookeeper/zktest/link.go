@@ -86,10 +86,12 @@ func (l *link) write() {
 		l.queue = nil
 		l.mu.Unlock()
 		for _, f := range queue {
-			select {
-			case <-time.After(time.Until(f.at)):
-			case <-l.gone:
-				return
+			if d := time.Until(f.at); d > 0 {
+				select {
+				case <-time.After(d):
+				case <-l.gone:
+					return
+				}
 			}
 			if _, err := l.conn.Write(f.b); err != nil {
 				return
