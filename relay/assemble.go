@@ -11,6 +11,7 @@ import (
 	"github.com/go-mysql-org/go-mysql/replication"
 
 	"github.com/canal-relay/canal-relay/relay/binlog"
+	"github.com/canal-relay/canal-relay/relay/binlog/track"
 	"github.com/canal-relay/canal-relay/relay/event"
 	"github.com/canal-relay/canal-relay/relay/position"
 )
@@ -30,7 +31,7 @@ type assembler struct {
 	begun  bool  // a stream was opened
 	failed error // what a method returned to the stream
 
-	track *binlog.Track
+	track *track.Track
 	batch *event.Batch
 	saved time.Time // when a batch with Resume was last queued
 
@@ -62,14 +63,14 @@ func newAssembler(ctx context.Context, r *Relay) *assembler {
 func (a *assembler) Begin(p position.Position) error { return a.keepErr(a.begin(p)) }
 
 func (a *assembler) begin(p position.Position) error {
-	track, err := binlog.NewTrack(p, a.r.c.Files)
+	t, err := track.New(p, a.r.c.Files)
 	if err != nil {
 		return err
 	}
 	if a.batch != nil {
 		a.r.buf.discard(a.batch)
 	}
-	a.track, a.batch = track, a.r.buf.fresh()
+	a.track, a.batch = t, a.r.buf.fresh()
 	a.row, a.sent, a.txKept = 0, 0, nil
 	a.skipTx, a.skipRows, a.applied = a.r.tx, a.r.rows, false
 	clear(a.maps)
@@ -145,7 +146,7 @@ func (a *assembler) count() {
 
 // take handles one event, or one inside a payload; trailer is the size of its
 // checksum.
-func (a *assembler) take(e *replication.BinlogEvent, step binlog.Step, trailer int) error {
+func (a *assembler) take(e *replication.BinlogEvent, step track.Step, trailer int) error {
 	if step.Began {
 		a.open()
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/go-mysql-org/go-mysql/replication"
 
 	"github.com/canal-relay/canal-relay/relay/binlog"
+	"github.com/canal-relay/canal-relay/relay/binlog/wire"
 	"github.com/canal-relay/canal-relay/relay/event"
 	"github.com/canal-relay/canal-relay/relay/schema"
 )
@@ -101,7 +102,7 @@ func (a *assembler) rowChange(e *replication.BinlogEvent, ev *replication.RowsEv
 		Present: ev.ColumnBitmap1, PresentAfter: ev.ColumnBitmap2, Image: image,
 		ServerID: e.Header.ServerID, TableID: ev.TableID,
 	}
-	if len(e.RawData) < binlog.ChunkedBelow {
+	if len(e.RawData) < wire.ChunkedBelow {
 		c.Present, c.PresentAfter, c.Image = keep(a.batch, c.Present), keep(a.batch, c.PresentAfter), keep(a.batch, c.Image)
 	}
 	return c

@@ -12,6 +12,7 @@ import (
 	"github.com/go-mysql-org/go-mysql/replication"
 
 	"github.com/canal-relay/canal-relay/relay/binlog"
+	"github.com/canal-relay/canal-relay/relay/binlog/track"
 	"github.com/canal-relay/canal-relay/relay/event"
 	"github.com/canal-relay/canal-relay/relay/event/charset"
 	"github.com/canal-relay/canal-relay/relay/event/column"
@@ -21,17 +22,17 @@ import (
 )
 
 // query takes a query event: a transaction boundary, or a statement.
-func (a *assembler) query(h *replication.EventHeader, ev *replication.QueryEvent, text binlog.Text) error {
+func (a *assembler) query(h *replication.EventHeader, ev *replication.QueryEvent, text track.Text) error {
 	switch text {
-	case binlog.TextStatement:
+	case track.TextStatement:
 		return a.statement(h, ev)
-	case binlog.TextXADecision:
+	case track.TextXADecision:
 		c := a.textChange(h, event.XACommit, string(ev.Query))
 		if strings.HasPrefix(strings.ToUpper(c.SQL), "XA ROLLBACK") {
 			c.Kind = event.XARollback
 		}
 		return a.add(c, 1)
-	case binlog.TextRollback:
+	case track.TextRollback:
 		if a.row > 0 {
 			a.r.d.Unusual("rollback")
 		}

@@ -39,13 +39,15 @@ var allowed = map[string][]string{
 	"ha":                   {"metrics"},
 	"ha/zookeeper":         {"ha", "relay/position"},
 	"ha/zookeeper/zktest":  {},
-	"relay/binlog":         {"relay/position", "relay/schema"},
+	"relay/binlog":         {"relay/binlog/track", "relay/binlog/wire", "relay/position", "relay/schema"},
+	"relay/binlog/track":   {"relay/position"},
+	"relay/binlog/wire":    {},
 	"relay/binlog/binlogtest": {
 		"relay/binlog", "relay/position",
 	},
 	"relay/event": {"relay/position", "relay/schema", "relay/event/column", "relay/event/jsonb"},
 	"relay": {
-		"metrics", "relay/binlog", "relay/event", "relay/filter", "relay/position", "relay/schema", "relay/schema/ddl",
+		"metrics", "relay/binlog", "relay/binlog/track", "relay/binlog/wire", "relay/event", "relay/event/charset", "relay/event/column", "relay/filter", "relay/position", "relay/schema", "relay/schema/ddl",
 	},
 	"mqstarter/message": {"relay/event", "relay/position"},
 	"mqstarter/kafka":   {"mqstarter/message", "relay/position", "relay/schema"},

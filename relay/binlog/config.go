@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/canal-relay/canal-relay/relay/binlog/track"
 )
 
 // Defaults of a Config.
@@ -58,7 +60,7 @@ func (c Config) Validate() error {
 	if c.ServerID == 0 {
 		return fmt.Errorf("server id of the reader of %s is 0", c.Addr)
 	}
-	if _, err := ParseGTIDSet(c.Start.GTIDs); err != nil {
+	if _, err := track.ParseGTIDSet(c.Start.GTIDs); err != nil {
 		return fmt.Errorf("start position: %w", err)
 	}
 	return nil
@@ -103,3 +105,6 @@ func orDiscard(l *slog.Logger) *slog.Logger {
 	}
 	return l
 }
+
+// ParseGTIDSet reads the text form of either server; white space is ignored.
+func ParseGTIDSet(text string) (track.GTIDSet, error) { return track.ParseGTIDSet(text) }

@@ -14,6 +14,7 @@ import (
 	"github.com/go-mysql-org/go-mysql/mysql"
 	"github.com/go-mysql-org/go-mysql/replication"
 
+	"github.com/canal-relay/canal-relay/relay/binlog/wire"
 	"github.com/canal-relay/canal-relay/relay/position"
 )
 
@@ -75,7 +76,7 @@ func (f *Files) file(ctx context.Context, path string, from uint64, h Handler) e
 		return fmt.Errorf("open binlog file: %w", err)
 	}
 	defer file.Close()
-	s := fileStream{r: bufio.NewReaderSize(file, readBuffer), path: path, parser: newParser(mysql.MySQLFlavor)}
+	s := fileStream{r: bufio.NewReaderSize(file, wire.ReadBuffer), path: path, parser: newParser(mysql.MySQLFlavor)}
 	if err := s.magic(); err != nil {
 		return err
 	}
@@ -116,7 +117,7 @@ type fileStream struct {
 	r      *bufio.Reader
 	path   string
 	at     uint64 // offset of the next byte
-	arena  arena
+	arena  wire.Arena
 	parser *parser
 }
 
@@ -146,10 +147,10 @@ func (s *fileStream) next() ([]byte, error) {
 		return nil, s.short(err)
 	}
 	size := binary.LittleEndian.Uint32(head[9:])
-	if size < replication.EventHeaderSize || size > maxEvent {
+	if size < replication.EventHeaderSize || size > wire.MaxEvent {
 		return nil, fmt.Errorf("%w: %s: the event at %d says it has %d bytes", ErrFormat, s.path, s.at, size)
 	}
-	b := s.arena.take(int(size))
+	b := s.arena.Take(int(size))
 	if _, err := io.ReadFull(s.r, b); err != nil {
 		return nil, s.short(err)
 	}

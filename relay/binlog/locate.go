@@ -10,6 +10,8 @@ import (
 
 	"github.com/go-mysql-org/go-mysql/replication"
 
+	"github.com/canal-relay/canal-relay/relay/binlog/track"
+	"github.com/canal-relay/canal-relay/relay/binlog/wire"
 	"github.com/canal-relay/canal-relay/relay/position"
 )
 
@@ -118,7 +120,7 @@ type scan struct {
 	offset uint64    // 0 for none
 	until  time.Time // zero for none
 
-	track *Track
+	track *track.Track
 	found position.Position
 }
 
@@ -141,7 +143,7 @@ func (r *Reader) scan(ctx context.Context, h *scan) error {
 		return err
 	}
 	from := position.Position{File: h.file, Offset: 4}
-	if h.track, err = NewTrack(from, false); err != nil {
+	if h.track, err = track.New(from, false); err != nil {
 		return err
 	}
 	// Server id 0 would end the dump at the last event; it also keeps the
@@ -152,7 +154,7 @@ func (r *Reader) scan(ctx context.Context, h *scan) error {
 		return err
 	}
 	err = s.stream(h)
-	if errors.Is(err, errFound) || errors.Is(err, errEnded) {
+	if errors.Is(err, errFound) || errors.Is(err, wire.ErrEnded) {
 		return nil
 	}
 	return r.named(ctx, from, err)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/canal-relay/canal-relay/relay/binlog/wire"
 	"github.com/canal-relay/canal-relay/relay/schema"
 )
 
@@ -23,7 +24,7 @@ func (r *Reader) ShowCreateTable(ctx context.Context, schemaName, table string) 
 	defer r.mu.Unlock()
 	reused := r.meta != nil
 	text, err := r.define(ctx, schemaName, table)
-	var se *sourceError
+	var se *wire.SourceError
 	if err != nil && !errors.As(err, &se) {
 		r.drop()
 		if reused { // the source may have closed an idle connection
@@ -63,7 +64,7 @@ func (r *Reader) define(ctx context.Context, schemaName, table string) (string, 
 		return "", err
 	}
 	if len(rows) != 1 || len(rows[0]) < 2 || !strings.HasPrefix(rows[0][1], "CREATE TABLE") && !strings.HasPrefix(rows[0][1], "CREATE TEMPORARY TABLE") {
-		return "", &sourceError{Code: noSuchTable, Message: "not a table"}
+		return "", &wire.SourceError{Code: noSuchTable, Message: "not a table"}
 	}
 	return rows[0][1], nil
 }

@@ -10,31 +10,7 @@ import (
 	"github.com/go-mysql-org/go-mysql/replication"
 )
 
-const (
-	chunkSize = 256 << 10 // events are carved from chunks of this size
-	// ChunkedBelow is the event size in bytes from which an event has memory
-	// of its own. A smaller one shares a chunk with its neighbours, so that
-	// keeping its bytes keeps them all.
-	ChunkedBelow = 16 << 10
-
-	dummyTable = 0xFFFFFF // table id of a rows event without rows
-)
-
-// arena hands out memory for event bytes: small events share chunks, so that
-// they do not cost an allocation each.
-type arena struct{ chunk []byte }
-
-func (a *arena) take(n int) []byte {
-	if n >= ChunkedBelow {
-		return make([]byte, n)
-	}
-	if n > len(a.chunk) {
-		a.chunk = make([]byte, chunkSize)
-	}
-	b := a.chunk[:n:n]
-	a.chunk = a.chunk[n:]
-	return b
-}
+const dummyTable = 0xFFFFFF // table id of a rows event without rows
 
 // parser turns event bytes into events; of row events only the header.
 type parser struct {

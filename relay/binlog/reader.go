@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/canal-relay/canal-relay/relay/binlog/wire"
 	"github.com/canal-relay/canal-relay/relay/position"
 )
 
@@ -117,10 +118,10 @@ func (s *session) stream(h Handler) error {
 	p := newParser(s.server.Flavor)
 	in := s.packets(h.Idle)
 	for {
-		raw, err := in.next()
+		raw, err := in.Next()
 		if err != nil {
-			if s.link.failed != nil {
-				return s.link.failed
+			if s.link.Failed() != nil {
+				return s.link.Failed()
 			}
 			return err
 		}
@@ -136,7 +137,7 @@ func (s *session) stream(h Handler) error {
 
 // named says what a source's refusal means and what can be done.
 func (r *Reader) named(ctx context.Context, from position.Position, err error) error {
-	var se *sourceError
+	var se *wire.SourceError
 	if !errors.As(err, &se) {
 		return err
 	}

@@ -1,7 +1,6 @@
 package binlog
 
 import (
-	"bufio"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -16,13 +15,14 @@ import (
 	"github.com/go-mysql-org/go-mysql/mysql"
 	"github.com/go-mysql-org/go-mysql/replication"
 
+	"github.com/canal-relay/canal-relay/relay/binlog/wire"
 	"github.com/canal-relay/canal-relay/relay/position"
 )
 
 // session is one connection to the source.
 type session struct {
 	conn   *client.Conn
-	link   *link
+	link   *wire.Link
 	stop   func() bool
 	server Server
 }
@@ -37,7 +37,7 @@ func (c *Config) dial(ctx context.Context) (*session, error) {
 		if err != nil {
 			return nil, err
 		}
-		s.link = &link{Conn: conn, timeout: 2*c.Heartbeat + 5*time.Second}
+		s.link = &wire.Link{Conn: conn, Timeout: 2*c.Heartbeat + 5*time.Second}
 		s.stop = context.AfterFunc(ctx, func() { conn.Close() })
 		return s.link, nil
 	}
@@ -174,10 +174,10 @@ func (s *session) dump(c *Config, from position.Position) error {
 }
 
 // packets switches the connection to streaming; idle is called before a read blocks.
-func (s *session) packets(idle func() error) *packets {
+func (s *session) packets(idle func() error) *wire.Packets {
 	_ = s.link.SetDeadline(time.Time{})
-	s.link.idle = idle
-	return &packets{r: bufio.NewReaderSize(s.conn.Conn.Conn, readBuffer)}
+	s.link.Stream(idle)
+	return wire.NewPackets(s.conn.Conn.Conn)
 }
 
 func (s *session) command(body []byte) error {
@@ -222,7 +222,7 @@ func plain(err error) error {
 	type causer interface{ Cause() error }
 	for {
 		if m, ok := errors.AsType[*mysql.MyError](err); ok {
-			return &sourceError{Code: m.Code, Message: strings.Clone(m.Message)}
+			return &wire.SourceError{Code: m.Code, Message: strings.Clone(m.Message)}
 		}
 		c, ok := err.(causer)
 		if !ok || c.Cause() == nil || c.Cause() == err {

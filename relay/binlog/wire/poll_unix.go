@@ -1,6 +1,6 @@
 //go:build unix
 
-package binlog
+package wire
 
 import (
 	"io"

@@ -1,4 +1,4 @@
-package binlog
+package track
 
 import (
 	"bytes"
@@ -39,9 +39,9 @@ type Step struct {
 	Text  Text // what a query event says
 }
 
-// NewTrack starts at a position between transactions. With files set, offsets
+// New starts at a position between transactions. With files set, offsets
 // are those of the file that is read, whatever the event headers say.
-func NewTrack(p position.Position, files bool) (*Track, error) {
+func New(p position.Position, files bool) (*Track, error) {
 	set, err := ParseGTIDSet(p.GTIDs)
 	if err != nil {
 		return nil, err

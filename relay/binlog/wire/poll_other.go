@@ -1,6 +1,6 @@
 //go:build !unix
 
-package binlog
+package wire
 
 // readNow cannot look without waiting here: every read counts as one that waits.
 func readNow(uintptr, []byte) (int, error) { return 0, nil }

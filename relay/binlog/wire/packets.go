@@ -1,4 +1,4 @@
-package binlog
+package wire
 
 import (
 	"bufio"
@@ -14,23 +14,32 @@ import (
 )
 
 const (
-	readBuffer = 256 << 10
+	ReadBuffer = 256 << 10 // bytes of a stream's read buffer
+
 	maxPayload = 1<<24 - 1 // bytes of a packet that is continued by the next one
-	maxEvent   = 2 << 30   // above max_allowed_packet of any server
+	MaxEvent   = 2 << 30   // bytes of an event; above max_allowed_packet of any server
 )
 
-// link is a connection to a source. While it streams, it tells when the next
+// Link is a connection to a source. While it streams, it tells when the next
 // read is about to block.
-type link struct {
+type Link struct {
 	net.Conn
-	timeout time.Duration // longest silence of a stream
-	idle    func() error  // called before a read of the stream blocks; nil before the dump
-	failed  error         // what idle returned
+	Timeout time.Duration // longest silence of a stream
+
+	idle   func() error // nil before the stream
+	failed error        // what idle returned
 }
+
+// Stream makes the connection a stream: before a read of it blocks, idle is
+// called.
+func (l *Link) Stream(idle func() error) { l.idle = idle }
+
+// Failed is the error that idle ended the stream with.
+func (l *Link) Failed() error { return l.failed }
 
 // Read returns bytes that are there at once; only when there are none does it
 // call idle and wait.
-func (l *link) Read(p []byte) (int, error) {
+func (l *Link) Read(p []byte) (int, error) {
 	if l.idle == nil {
 		return l.Conn.Read(p)
 	}
@@ -40,7 +49,7 @@ func (l *link) Read(p []byte) (int, error) {
 	if l.failed = l.idle(); l.failed != nil {
 		return 0, l.failed
 	}
-	if err := l.SetReadDeadline(time.Now().Add(l.timeout)); err != nil {
+	if err := l.SetReadDeadline(time.Now().Add(l.Timeout)); err != nil {
 		return 0, err
 	}
 	n, err := l.Conn.Read(p)
@@ -52,7 +61,7 @@ func (l *link) Read(p []byte) (int, error) {
 }
 
 // poll reads without waiting: 0 and no error when nothing is there.
-func (l *link) poll(p []byte) (n int, err error) {
+func (l *Link) poll(p []byte) (n int, err error) {
 	sc, ok := l.Conn.(syscall.Conn)
 	if !ok {
 		return 0, nil
@@ -72,29 +81,32 @@ func (l *link) poll(p []byte) (n int, err error) {
 	return n, fail
 }
 
-// packets cuts a dump's bytes into events.
-type packets struct {
+// Packets cuts a dump's bytes into events.
+type Packets struct {
 	r     *bufio.Reader
-	arena arena
+	arena Arena
 }
 
-// next reads one event; its bytes are the caller's. A source's error packet
-// comes back as *sourceError, its end of stream as errEnded.
-func (p *packets) next() ([]byte, error) {
+// NewPackets reads a dump from r.
+func NewPackets(r io.Reader) *Packets { return &Packets{r: bufio.NewReaderSize(r, ReadBuffer)} }
+
+// Next reads one event; its bytes are the caller's. A source's error packet
+// comes back as *SourceError, its end of stream as ErrEnded.
+func (p *Packets) Next() ([]byte, error) {
 	head, err := p.r.Peek(5)
 	if err != nil {
 		return nil, lost(err, len(head) > 0)
 	}
 	length := int(head[0]) | int(head[1])<<8 | int(head[2])<<16
 	if length == 0 {
-		return nil, fmt.Errorf("%w: empty packet", errBroken)
+		return nil, fmt.Errorf("%w: empty packet", ErrBroken)
 	}
 	switch head[4] {
 	case 0xff, 0xfe:
 		return nil, p.refusal(length)
 	case 0:
 	default:
-		return nil, fmt.Errorf("%w: packet begins with %d", errBroken, head[4])
+		return nil, fmt.Errorf("%w: packet begins with %d", ErrBroken, head[4])
 	}
 	if _, err := p.r.Discard(5); err != nil {
 		return nil, lost(err, true)
@@ -104,7 +116,7 @@ func (p *packets) next() ([]byte, error) {
 
 // event reads the event whose first packet has length payload bytes, the first
 // of them read already.
-func (p *packets) event(length int) ([]byte, error) {
+func (p *Packets) event(length int) ([]byte, error) {
 	size := length - 1
 	if length == maxPayload {
 		head, err := p.r.Peek(replication.EventHeaderSize)
@@ -112,11 +124,11 @@ func (p *packets) event(length int) ([]byte, error) {
 			return nil, lost(err, true)
 		}
 		size = int(binary.LittleEndian.Uint32(head[9:]))
-		if size < length-1 || size > maxEvent {
-			return nil, fmt.Errorf("%w: event of %d bytes in packets of %d", errBroken, size, length)
+		if size < length-1 || size > MaxEvent {
+			return nil, fmt.Errorf("%w: event of %d bytes in packets of %d", ErrBroken, size, length)
 		}
 	}
-	b := p.arena.take(size)
+	b := p.arena.Take(size)
 	if _, err := io.ReadFull(p.r, b[:length-1]); err != nil {
 		return nil, lost(err, true)
 	}
@@ -127,7 +139,7 @@ func (p *packets) event(length int) ([]byte, error) {
 		}
 		length = int(head[0]) | int(head[1])<<8 | int(head[2])<<16
 		if at+length > size || length < maxPayload && at+length != size {
-			return nil, fmt.Errorf("%w: packets do not add up to an event of %d bytes", errBroken, size)
+			return nil, fmt.Errorf("%w: packets do not add up to an event of %d bytes", ErrBroken, size)
 		}
 		if _, err := io.ReadFull(p.r, b[at:at+length]); err != nil {
 			return nil, lost(err, true)
@@ -137,16 +149,16 @@ func (p *packets) event(length int) ([]byte, error) {
 }
 
 // refusal reads an error or end packet.
-func (p *packets) refusal(length int) error {
+func (p *Packets) refusal(length int) error {
 	b := make([]byte, 4+length)
 	if _, err := io.ReadFull(p.r, b); err != nil {
 		return lost(err, true)
 	}
 	b = b[4:]
 	if b[0] == 0xfe || len(b) < 3 {
-		return errEnded
+		return ErrEnded
 	}
-	e := &sourceError{Code: binary.LittleEndian.Uint16(b[1:])}
+	e := &SourceError{Code: binary.LittleEndian.Uint16(b[1:])}
 	if b = b[3:]; len(b) >= 6 && b[0] == '#' {
 		b = b[6:]
 	}
@@ -154,18 +166,19 @@ func (p *packets) refusal(length int) error {
 	return e
 }
 
-var (
-	errEnded  = errors.New("the source ended the dump")
-	errBroken = errors.New("broken replication packet")
-)
+// ErrEnded says that the source ended the dump.
+var ErrEnded = errors.New("the source ended the dump")
 
-// sourceError is an error packet of the source.
-type sourceError struct {
+// ErrBroken says that what came is not a replication packet.
+var ErrBroken = errors.New("broken replication packet")
+
+// SourceError is an error packet of the source.
+type SourceError struct {
 	Code    uint16
 	Message string
 }
 
-func (e *sourceError) Error() string { return fmt.Sprintf("source says %d: %s", e.Code, e.Message) }
+func (e *SourceError) Error() string { return fmt.Sprintf("source says %d: %s", e.Code, e.Message) }
 
 func lost(err error, within bool) error {
 	if err == io.EOF && within {

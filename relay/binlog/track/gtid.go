@@ -1,4 +1,4 @@
-package binlog
+package track
 
 import (
 	"bytes"
