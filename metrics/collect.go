@@ -148,12 +148,12 @@ func (t *term) collect(s sample, now time.Time) {
 	s.counter(canalPublishBlock, blocked, "0")
 	s.counter(canalSinkBlock, blocked)
 	s.counter(canalTransactions, float64(t.transactions.Load()))
-	// Acknowledged before put, so that a difference is never negative.
+	// A batch may be acknowledged before the relay has noted that it was put.
 	ackedChanges, ackedBytes := t.acked.changes.Load(), t.acked.bytes.Load()
+	putChanges, putBytes := max(ackedChanges, t.put.changes.Load()), max(ackedBytes, t.put.bytes.Load())
 	s.counter(canalConsumeSeq, float64(ackedChanges))
 	s.counter(canalConsumeMem, float64(ackedBytes))
-	s.counter(canalProduceSeq, float64(t.put.changes.Load()))
-	putBytes := t.put.bytes.Load()
+	s.counter(canalProduceSeq, float64(putChanges))
 	s.counter(canalProduceMem, float64(putBytes))
 	s.gauge(relayInFlight, float64(putBytes-ackedBytes))
 	s.counter(canalAckRows, float64(t.acked.rows.Load()))
@@ -172,10 +172,12 @@ func (t *term) collectDelays(s sample, now time.Time) {
 	t.mu.Lock()
 	ungot, unacked := t.window.oldest(t.window.got), t.window.oldest(t.window.acked)
 	t.mu.Unlock()
-	traffic := t.alive.Load()
-	put := traffic
-	if traffic == 0 {
-		traffic, put = t.last.Load(), t.first.Load()
+	// What happened before the source said that nothing is newer was read
+	// before, so the later of the two times counts.
+	alive := t.alive.Load()
+	traffic, put := max(t.last.Load(), alive), max(t.first.Load(), alive)
+	if put == 0 {
+		traffic, put = t.begun, t.begun // nothing is known yet
 	}
 	got := earlier(ungot, put)
 	acked := earlier(unacked, got)

@@ -35,7 +35,8 @@ type term struct {
 	received     atomic.Int64 // bytes read from the source
 	blocked      atomic.Int64 // nanoseconds waited for room
 	transactions atomic.Int64
-	alive        atomic.Int64 // wall clock of the last sign that nothing is newer; 0 when something was put since
+	begun        int64        // wall clock, Unix ns
+	alive        atomic.Int64 // wall clock of the last sign that nothing is newer, Unix ns; 0 before
 
 	put, acked  step
 	got         atomic.Int64 // rows
@@ -48,29 +49,41 @@ type term struct {
 }
 
 // window holds the event times of the batches put and not acknowledged, oldest
-// first, in Unix nanoseconds, 0 for a batch without changes.
+// first, in Unix nanoseconds, 0 for a batch without changes. Batches are counted
+// from the term's beginning. The relay notes a batch after it has queued it, so
+// that it may be taken, and even acknowledged, before it is put.
 type window struct {
-	times []int64
-	acked int // how many at the front of times are acknowledged
-	got   int // how many at the front of times were taken
+	times      []int64
+	first      int64 // number of the batch that times begins with
+	got, acked int64 // how many batches were taken, acknowledged
+}
+
+func (w *window) put(at int64) {
+	w.times = append(w.times, at)
+	w.settle()
 }
 
 func (w *window) ack() {
-	if w.acked < len(w.times) {
-		w.acked++
-		w.got = max(w.got, w.acked)
-	}
-	if w.acked == len(w.times) || w.acked >= 1024 {
-		n := copy(w.times, w.times[w.acked:])
-		w.times, w.got, w.acked = w.times[:n], w.got-w.acked, 0
+	w.acked++
+	w.got = max(w.got, w.acked)
+	w.settle()
+}
+
+// settle drops the front of times now and then, so that it stays small.
+func (w *window) settle() {
+	done := min(w.acked-w.first, int64(len(w.times)))
+	if done == int64(len(w.times)) || done >= 1024 {
+		w.times = w.times[:copy(w.times, w.times[done:])]
+		w.first += done
 	}
 }
 
-// oldest is the first time at or after index i; 0 when there is none.
-func (w *window) oldest(i int) int64 {
-	for _, at := range w.times[i:] {
-		if at != 0 {
-			return at
+// oldest is the first time of the batches behind the first n; 0 when there is
+// none.
+func (w *window) oldest(n int64) int64 {
+	for i := max(0, n-w.first); i < int64(len(w.times)); i++ {
+		if w.times[i] != 0 {
+			return w.times[i]
 		}
 	}
 	return 0
@@ -91,8 +104,7 @@ func (d *Destination) Begin(memory int64) {
 		return
 	}
 	now := time.Now()
-	t := &term{memory: memory, rateAt: now}
-	t.alive.Store(now.UnixNano())
+	t := &term{memory: memory, begun: now.UnixNano(), rateAt: now}
 	d.terms.Add(1)
 	d.term.Store(t)
 }
@@ -143,10 +155,9 @@ func (d *Destination) Put(rows, bytes, transactions, changes int, first, last ti
 		at = first.UnixNano()
 		t.first.Store(at)
 		t.last.Store(last.UnixNano())
-		t.alive.Store(0)
 	}
 	t.mu.Lock()
-	t.window.times = append(t.window.times, at)
+	t.window.put(at)
 	t.mu.Unlock()
 }
 
@@ -162,7 +173,7 @@ func (d *Destination) Got(rows int, first time.Time) {
 	if t := d.now(); t != nil {
 		t.got.Add(int64(rows))
 		t.mu.Lock()
-		t.window.got = min(t.window.got+1, len(t.window.times))
+		t.window.got++
 		t.mu.Unlock()
 	}
 }

@@ -164,7 +164,7 @@ func (d *Destination) figures() Figures {
 	if t := d.now(); t != nil {
 		f.Rows = t.acked.rows.Load()
 		acked := t.acked.bytes.Load()
-		f.InFlightBytes = t.put.bytes.Load() - acked
+		f.InFlightBytes = max(0, t.put.bytes.Load()-acked)
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
