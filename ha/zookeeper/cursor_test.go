@@ -1,0 +1,226 @@
+package zookeeper_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/canal-relay/canal-relay/ha/zookeeper"
+	"github.com/canal-relay/canal-relay/ha/zookeeper/zktest"
+	"github.com/canal-relay/canal-relay/relay/position"
+)
+
+// canalCursor was written by Canal 1.1.8.
+const canalCursor = `{"@type":"com.alibaba.otter.canal.protocol.position.LogPosition","identity":{"slaveId":-1,"sourceAddress":{"address":"localhost","port":13306}},"postion":{"gtid":"","included":false,"journalName":"binlog.000002","position":237944863,"serverId":1,"timestamp":1796036582000}}`
+
+func somePosition() position.Position {
+	return position.Position{
+		File: "binlog.000002", Offset: 237944863, ServerID: 1, Time: time.UnixMilli(1796036582000),
+		Host: "localhost", Port: 13306, ServerUUID: "6be1439e-ecaa-11f1-aa2a-02fc00000001",
+		GTIDs:    "6be1439e-ecaa-11f1-aa2a-02fc00000001:1-262099",
+		Prepared: []position.XA{{XID: "X'01',X'',1", File: "binlog.000001", Start: 4, End: 99}},
+	}
+}
+
+func TestCursorIsCanalsAndKeepsTheRest(t *testing.T) {
+	bubble(t, func(t *testing.T, s *zktest.Server) {
+		client, stop := startClient(t, config(s, "a:1"))
+		defer stop()
+		ctx := t.Context()
+		k := client.Cursor(dest, zookeeper.CursorConfig{Routing: "r1"})
+		if _, err := k.Load(ctx); !errors.Is(err, position.ErrNone) {
+			t.Fatalf("Load without a cursor returned %v, want ErrNone", err)
+		}
+		want := somePosition()
+		for range 3 {
+			if err := k.Save(ctx, want); err != nil {
+				t.Fatal(err)
+			}
+		}
+		cursor, _ := s.Get(cursorAt)
+		if string(cursor.Data) != canalCursor {
+			t.Errorf("cursor node\n%s, want\n%s", cursor.Data, canalCursor)
+		}
+		if state, _ := s.Get(stateAt); state.Mzxid != cursor.Mzxid {
+			t.Errorf("mzxids of cursor and state are %d and %d, want the same", cursor.Mzxid, state.Mzxid)
+		}
+		got, err := client.Cursor(dest, zookeeper.CursorConfig{}).Load(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.Foreign || got.Routing != "r1" || got.GTIDs != want.GTIDs || got.ServerUUID != want.ServerUUID ||
+			len(got.Prepared) != 1 || got.Prepared[0] != want.Prepared[0] || got.Offset != want.Offset || !got.Time.Equal(want.Time) {
+			t.Errorf("loaded %+v, want %+v with routing r1", got, want)
+		}
+	})
+}
+
+func TestCursorShowsGTIDsOnlyWhenTold(t *testing.T) {
+	bubble(t, func(t *testing.T, s *zktest.Server) {
+		client, stop := startClient(t, config(s, "a:1"))
+		defer stop()
+		k := client.Cursor(dest, zookeeper.CursorConfig{GTIDOn: true})
+		k.Load(t.Context())
+		if err := k.Save(t.Context(), somePosition()); err != nil {
+			t.Fatal(err)
+		}
+		cursor, _ := s.Get(cursorAt)
+		if !strings.Contains(string(cursor.Data), `"gtid":"6be1439e-ecaa-11f1-aa2a-02fc00000001:1-262099"`) {
+			t.Errorf("cursor node %s shows no GTID set", cursor.Data)
+		}
+	})
+}
+
+func TestCursorOfCanalIsTaken(t *testing.T) {
+	bubble(t, func(t *testing.T, s *zktest.Server) {
+		client, stop := startClient(t, config(s, "a:1"))
+		defer stop()
+		ctx := t.Context()
+		s.Put(cursorAt, []byte(canalCursor))
+		k := client.Cursor(dest, zookeeper.CursorConfig{})
+		got, err := k.Load(ctx)
+		if err != nil || !got.Foreign || got.File != "binlog.000002" || got.Offset != 237944863 {
+			t.Fatalf("Load returned %+v, %v", got, err)
+		}
+		if err := k.Save(ctx, somePosition()); err != nil {
+			t.Fatal(err)
+		}
+		// Canal ran again meanwhile: its cursor counts, our state does not.
+		s.Put(cursorAt, []byte(strings.Replace(canalCursor, "237944863", "300000000", 1)))
+		got, err = client.Cursor(dest, zookeeper.CursorConfig{}).Load(ctx)
+		if err != nil || !got.Foreign || got.Offset != 300000000 || got.GTIDs != "" || got.ServerUUID != "" || got.Prepared != nil || got.Routing != "" {
+			t.Fatalf("Load returned %+v, %v; want only what Canal wrote", got, err)
+		}
+	})
+}
+
+func TestCursorMovedBySomebodyElseIsFenced(t *testing.T) {
+	for name, move := range map[string]func(s *zktest.Server, other *zookeeper.Cursor) error{
+		"another node": func(_ *zktest.Server, other *zookeeper.Cursor) error {
+			return other.Save(context.Background(), somePosition())
+		},
+		"canal":          func(s *zktest.Server, _ *zookeeper.Cursor) error { s.Put(cursorAt, []byte(canalCursor)); return nil },
+		"deleted":        func(s *zktest.Server, _ *zookeeper.Cursor) error { s.Remove(cursorAt); return nil },
+		"only the state": func(s *zktest.Server, _ *zookeeper.Cursor) error { s.Put(stateAt, []byte("{}")); return nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, s *zktest.Server) {
+				client, stop := startClient(t, config(s, "a:1"))
+				defer stop()
+				ctx := t.Context()
+				first := client.Cursor(dest, zookeeper.CursorConfig{})
+				first.Load(ctx)
+				if err := first.Save(ctx, somePosition()); err != nil {
+					t.Fatal(err)
+				}
+				other := client.Cursor(dest, zookeeper.CursorConfig{})
+				if _, err := other.Load(ctx); err != nil {
+					t.Fatal(err)
+				}
+				if err := move(s, other); err != nil {
+					t.Fatal(err)
+				}
+				before, _ := s.Get(cursorAt)
+				if err := first.Save(ctx, somePosition()); !errors.Is(err, position.ErrFenced) {
+					t.Errorf("Save returned %v, want ErrFenced", err)
+				}
+				if after, _ := s.Get(cursorAt); after.Mzxid != before.Mzxid {
+					t.Error("a fenced Save has written the cursor")
+				}
+			})
+		})
+	}
+}
+
+// Two owners meet an empty destination: only one of them may create the cursor.
+func TestCursorCreatedBySomebodyElseIsFenced(t *testing.T) {
+	bubble(t, func(t *testing.T, s *zktest.Server) {
+		client, stop := startClient(t, config(s, "a:1"))
+		defer stop()
+		one, two := client.Cursor(dest, zookeeper.CursorConfig{}), client.Cursor(dest, zookeeper.CursorConfig{})
+		one.Load(t.Context())
+		two.Load(t.Context())
+		if err := two.Save(t.Context(), somePosition()); err != nil {
+			t.Fatal(err)
+		}
+		if err := one.Save(t.Context(), somePosition()); !errors.Is(err, position.ErrFenced) {
+			t.Errorf("Save returned %v, want ErrFenced", err)
+		}
+	})
+}
+
+func TestDamagedCursorIsRefusedByName(t *testing.T) {
+	for _, data := range []string{
+		"", "{", "null", "{}", `{"postion":{}}`,
+		strings.Replace(canalCursor, `"position":237944863`, `"position":-1`, 1),
+	} {
+		bubble(t, func(t *testing.T, s *zktest.Server) {
+			client, stop := startClient(t, config(s, "a:1"))
+			defer stop()
+			s.Put(cursorAt, []byte(data))
+			k := client.Cursor(dest, zookeeper.CursorConfig{})
+			_, err := k.Load(t.Context())
+			if err == nil || errors.Is(err, position.ErrNone) || !strings.Contains(err.Error(), cursorAt) {
+				t.Errorf("Load of %q returned %v, want an error that names the node", data, err)
+			}
+			if err := k.Save(t.Context(), somePosition()); err == nil {
+				t.Errorf("Save over the damaged cursor %q succeeded", data)
+			}
+		})
+	}
+}
+
+func TestStateOfANewerBuildIsRefused(t *testing.T) {
+	bubble(t, func(t *testing.T, s *zktest.Server) {
+		client, stop := startClient(t, config(s, "a:1"))
+		defer stop()
+		s.Put(cursorAt, []byte(canalCursor))
+		s.Put(stateAt, []byte(`{"version":99}`))
+		_, err := client.Cursor(dest, zookeeper.CursorConfig{}).Load(t.Context())
+		if err == nil || !strings.Contains(err.Error(), "newer") {
+			t.Errorf("Load returned %v, want a refusal of the newer format", err)
+		}
+	})
+}
+
+func TestLostReplyOfSaveIsUnderstood(t *testing.T) {
+	bubble(t, func(t *testing.T, s *zktest.Server) {
+		client, stop := startClient(t, config(s, "a:1"))
+		defer stop()
+		k := client.Cursor(dest, zookeeper.CursorConfig{})
+		k.Load(t.Context())
+		for range 3 {
+			s.Lose("multi")
+			if err := k.Save(t.Context(), somePosition()); err == nil || errors.Is(err, position.ErrFenced) {
+				t.Fatalf("Save whose answer was lost returned %v", err)
+			}
+			settle(3 * time.Second)
+			if err := k.Save(t.Context(), somePosition()); err != nil {
+				t.Fatalf("the next Save returned %v", err)
+			}
+		}
+	})
+}
+
+// A process that was paused past its session must not move the cursor, even if
+// its successor has not moved it yet.
+func TestSaveWithoutLeaseIsFenced(t *testing.T) {
+	bubble(t, func(t *testing.T, s *zktest.Server) {
+		l := newLog()
+		a := start(t, config(s, "a:1"), &starter{node: "a", log: l})
+		settle(time.Second)
+		k := a.client.Cursor(dest, zookeeper.CursorConfig{})
+		k.Load(t.Context())
+		if err := k.Save(t.Context(), somePosition()); err != nil {
+			t.Fatal(err)
+		}
+		a.stopMonitor(nil)
+		<-a.monitorDone
+		if err := k.Save(t.Context(), somePosition()); !errors.Is(err, position.ErrFenced) {
+			t.Errorf("Save after the lease returned %v, want ErrFenced", err)
+		}
+		a.stop()
+	})
+}
