@@ -43,6 +43,8 @@ func TestBadInput(t *testing.T) {
 			`shop/instance.properties:4: canal.instance.master.address: "db" is not an address: write host:port, an IPv6 address in brackets`,
 			`canal.properties:5: kafka.bootstrap.servers: "one" is not an address: write host:port, an IPv6 address in brackets`,
 			`canal.properties:5: kafka.bootstrap.servers: "two:x" is not an address: write host:port, an IPv6 address in brackets`}},
+		{"no ZooKeeper server", []string{"canal.zkServers = /root"}, nil, []string{
+			`canal.properties:5: canal.zkServers: read the server list "/root": it names no server: write host:port,…, or leave it blank for a node without ZooKeeper`}},
 		{"missing", []string{"kafka.bootstrap.servers ="}, []string{"canal.instance.master.address=", "canal.mq.topic="}, []string{
 			`shop/instance.properties:4: canal.instance.master.address: it is missing: set the source as host:port`,
 			`shop/instance.properties:5: canal.mq.topic: it is missing: name a topic, or set canal.mq.dynamicTopic`,

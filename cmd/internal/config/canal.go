@@ -14,6 +14,7 @@ import (
 	"github.com/canal-relay/canal-relay/cmd/internal/config/keys"
 	"github.com/canal-relay/canal-relay/cmd/internal/config/properties"
 	"github.com/canal-relay/canal-relay/ha"
+	"github.com/canal-relay/canal-relay/ha/zookeeper"
 )
 
 // Names of the files and of a directory that holds no destination.
@@ -159,19 +160,22 @@ func isNameRune(c rune) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '.' || c == '-' || c == '_'
 }
 
-// checkServers looks at the form of canal.zkServers; ha/zookeeper reads it.
+// checkServers looks at canal.zkServers, which ha/zookeeper reads.
 func (r *reader) checkServers(list string) {
+	const key = "canal.zkServers"
+	if list == "" {
+		return
+	}
+	if err := (zookeeper.Config{Servers: list, ID: "any"}).Validate(); err != nil {
+		r.blame(key, "%v: write host:port,…, or leave it blank for a node without ZooKeeper", err)
+	}
 	hosts, _, _ := strings.Cut(list, "/")
 	for _, host := range splitList(hosts, ",;") {
-		if !strings.Contains(host, ":") {
-			continue // the default port
+		if strings.Contains(host, ":") { // else the default port
+			if err := checkAddress(host); err != nil {
+				r.blameErr(key, err)
+			}
 		}
-		if err := checkAddress(host); err != nil {
-			r.blameErr("canal.zkServers", err)
-		}
-	}
-	if list != "" && len(splitList(hosts, ",;")) == 0 {
-		r.blame("canal.zkServers", "%q names no server: write host:port,…, or leave it blank for a node without ZooKeeper", list)
 	}
 }
 

@@ -6,7 +6,7 @@ const (
 	noStandby = "a standby source is not available in this version: put a proxy or a virtual address before the pair"
 	noTLS     = "TLS to the source is not available in this version: remove it, or use a local tunnel"
 	noGroup   = "group mode is not available in this version: make one destination of each source"
-	noStore   = "no table structure store is kept by this version: layouts come from the source, and follow every DDL in the stream"
+	noStore   = "Canal's own structure store is not read: definitions come from the source, follow every DDL, and are kept in Kafka, without ZooKeeper in a file beside meta.dat"
 	detect    = "the source sends a heartbeat over the binlog connection; two missing ones end it"
 )
 
@@ -60,7 +60,7 @@ var instanceKeys = []Key{
 	{"canal.instance.tsdb.enable", Honoured, ScopeInstance, Bool, "true", "false: mysqlType is always what SHOW CREATE TABLE prints", nil},
 	{"canal.instance.tsdb.spring.xml", Ignored, ScopeInstance, Text, "", noStore, nil},
 	{"canal.instance.tsdb.dir", Ignored, ScopeInstance, Path, "", noStore, nil},
-	{"canal.instance.tsdb.url", Refused, ScopeInstance, Text, "", "a table structure store in MySQL is not available in this version: remove it; " + noStore, func(v string) bool { return !strings.HasPrefix(v, "jdbc:mysql:") }},
+	{"canal.instance.tsdb.url", Refused, ScopeInstance, Text, "", "a structure store in MySQL is not available in this version: remove it; definitions are kept in Kafka, without ZooKeeper in a file beside meta.dat", func(v string) bool { return !strings.HasPrefix(v, "jdbc:mysql:") }},
 	{"canal.instance.tsdb.dbUsername", Ignored, ScopeInstance, Text, "", noStore, nil},
 	{"canal.instance.tsdb.dbPassword", Ignored, ScopeInstance, Password, "", noStore, nil},
 	{"canal.instance.tsdb.snapshot.interval", Ignored, ScopeInstance, Number, "24", noStore, nil},
