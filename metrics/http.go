@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
@@ -55,7 +56,7 @@ func (m *Metrics) serve(ctx context.Context, listener net.Listener, status func(
 	stop, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	if server.Shutdown(stop) != nil {
-		server.Close()
+		_ = server.Close() // what it says, Serve has said
 	}
 	if err := <-ended; !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("serve metrics and status page: %w", err)
@@ -186,10 +187,10 @@ func (m *Metrics) serveStatus(w http.ResponseWriter, _ *http.Request) {
 		list = []Status{}
 	}
 	w.Header().Set("Content-Type", "application/json")
-	json.NewEncoder(w).Encode(struct {
+	_ = json.NewEncoder(w).Encode(struct { // an error means that the client has gone
 		Version      string   `json:"version"`
 		Destinations []Status `json:"destinations"`
-	}{m.Version, list}) // an error here means that the client has gone
+	}{m.Version, list})
 }
 
 //go:embed page.html
@@ -198,14 +199,20 @@ var pageText string
 var page = template.Must(template.New("page").Funcs(template.FuncMap{"ago": ago, "short": short}).Parse(pageText))
 
 func (m *Metrics) servePage(w http.ResponseWriter, _ *http.Request) {
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'")
-	w.Header().Set("Cache-Control", "no-store")
-	page.Execute(w, struct {
+	var text bytes.Buffer
+	err := page.Execute(&text, struct {
 		Version string
 		List    []Status
 		Now     time.Time
-	}{m.Version, m.report(), time.Now()}) // an error here means that the client has gone
+	}{m.Version, m.report(), time.Now()})
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'")
+	w.Header().Set("Cache-Control", "no-store")
+	_, _ = text.WriteTo(w) // an error means that the client has gone
 }
 
 // ago tells how long ago t was, in the largest unit that fits.

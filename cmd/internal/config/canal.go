@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"net"
@@ -110,8 +111,9 @@ func (l *loader) read(path string, needed bool) (*properties.File, bool) {
 	}
 	f, err := properties.NewFile(path, text)
 	if err != nil {
-		se := err.(*properties.SyntaxError)
-		l.problems.add(Problem{Where: fmt.Sprintf("%s:%d", path, se.Line), What: se.What})
+		if se := (*properties.SyntaxError)(nil); errors.As(err, &se) {
+			l.problems.add(Problem{Where: fmt.Sprintf("%s:%d", path, se.Line), What: se.What})
+		}
 		return nil, false
 	}
 	return f, true
