@@ -56,7 +56,7 @@ func charset(name, collation, fallback string) string {
 
 // create is the layout that a CREATE TABLE defines.
 func (t *Tracker) create(c ddl.CreateTable) *layout {
-	l := &layout{charset: charset(c.Charset, c.Collation, t.charset(c.Schema)), versioned: c.Versioned}
+	l := &layout{charset: charset(c.Charset, c.Collation, t.charset(c.Schema)), versioned: c.Versioned, period: c.Period}
 	columns := make([]Column, 0, len(c.Columns)+2)
 	for _, col := range c.Columns {
 		columns = append(columns, resolve(col, l.charset))
@@ -64,10 +64,34 @@ func (t *Tracker) create(c ddl.CreateTable) *layout {
 	if c.Versioned {
 		columns = append(columns, versioning()...)
 	}
+	bound(columns, c.Period)
 	n := t.name(c.Name)
 	l.Table = &Table{Schema: n.Schema, Name: n.Table, Columns: columns}
 	l.setKey(c.PrimaryKey)
 	return l
+}
+
+// bound makes the columns of a period NOT NULL, as the server does.
+func bound(columns []Column, period []string) {
+	for _, n := range period {
+		if i := index(columns, n); i >= 0 {
+			columns[i].Nullable = false
+		}
+	}
+}
+
+// keyNames resolves the names of a primary key: a period WITHOUT OVERLAPS stands
+// for its end and start.
+func (l *layout) keyNames(names []string) []string {
+	var out []string
+	for _, n := range names {
+		if len(l.period) == 3 && strings.EqualFold(n, l.period[0]) {
+			out = append(out, l.period[2], l.period[1])
+		} else {
+			out = append(out, n)
+		}
+	}
+	return out
 }
 
 // versioning is the pair of hidden columns that MariaDB adds to a table WITH
@@ -86,7 +110,7 @@ func (l *layout) setKey(names []string) {
 	for i := range l.Columns {
 		l.Columns[i].Key = false
 	}
-	for _, n := range names {
+	for _, n := range l.keyNames(names) {
 		if i := index(l.Columns, n); i >= 0 && !l.Columns[i].Key {
 			l.Columns[i].Key, l.Columns[i].Nullable = true, false
 			l.PrimaryKey = append(l.PrimaryKey, i)
@@ -134,6 +158,9 @@ func (t *Tracker) alter(l *layout, c ddl.AlterTable) (*layout, error) {
 			return nil, err
 		}
 	}
+	if a.converts() {
+		a.convert(a.Columns) // the server converts what the same statement adds, too
+	}
 	if a.versioned && hidden == nil {
 		hidden = versioning()
 	}
@@ -162,6 +189,11 @@ func (a *alteration) prepare(i ddl.Item, database string) error {
 	was := index(a.old, i.Old)
 	switch i.Op {
 	case ddl.DropColumn, ddl.ChangeColumn, ddl.RenameColumn, ddl.SetVisible, ddl.SetInvisible:
+		if was < 0 && i.Op == ddl.ChangeColumn && a.adds(i.Column.Name) { // MariaDB: it takes the place of the addition
+			a.items = slices.DeleteFunc(a.items, func(b ddl.Item) bool { return b.Op == ddl.AddColumn && strings.EqualFold(b.Column.Name, i.Column.Name) })
+			i.Op = ddl.AddColumn
+			break
+		}
 		if was < 0 && i.If {
 			return nil
 		}
@@ -174,11 +206,6 @@ func (a *alteration) prepare(i ddl.Item, database string) error {
 		}
 	case ddl.ConvertCharset:
 		a.charset = charset(i.Charset, i.Collation, database)
-		for n := range a.old {
-			if c := &a.old[n]; c.Charset != "" && c.Charset != "binary" {
-				c.encode(a.charset)
-			}
-		}
 	case ddl.DefaultCharset:
 		if i.Charset == "" {
 			database = a.charset
@@ -186,6 +213,9 @@ func (a *alteration) prepare(i ddl.Item, database string) error {
 		a.charset = charset(i.Charset, i.Collation, database)
 	case ddl.DropPrimaryKey:
 		a.key = nil
+	case ddl.AddPeriod:
+		a.period = i.Keys
+		bound(a.old, i.Keys)
 	case ddl.AddVersioning:
 		a.versioned = true
 	case ddl.DropVersioning:
@@ -193,6 +223,19 @@ func (a *alteration) prepare(i ddl.Item, database string) error {
 	}
 	a.items = append(a.items, i)
 	return nil
+}
+
+// converts reports whether there is a CONVERT TO CHARACTER SET.
+func (a *alteration) converts() bool {
+	return slices.ContainsFunc(a.items, func(i ddl.Item) bool { return i.Op == ddl.ConvertCharset })
+}
+
+func (a *alteration) convert(columns []Column) {
+	for n := range columns {
+		if c := &columns[n]; c.Charset != "" && c.Charset != "binary" {
+			c.encode(a.charset)
+		}
+	}
 }
 
 func (a *alteration) adds(name string) bool {
@@ -245,7 +288,10 @@ func (a *alteration) rekey() {
 
 // place adds new columns and columns that move, and the primary key.
 func (a *alteration) place(i ddl.Item) error {
-	keys := i.Keys
+	var keys []string
+	if i.Op == ddl.AddPrimaryKey {
+		keys = i.Keys
+	}
 	if (i.Op == ddl.AddColumn || i.Op == ddl.ChangeColumn) && i.Column.PrimaryKey {
 		keys = []string{i.Column.Name}
 	}

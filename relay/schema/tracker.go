@@ -72,8 +72,9 @@ type key struct{ schema, table string }
 // layout is a table with what its later statements need.
 type layout struct {
 	*Table
-	charset   string // default of new columns
-	versioned bool   // MariaDB: ends in the two hidden columns of system versioning
+	charset   string   // default of new columns
+	versioned bool     // MariaDB: ends in the two hidden columns of system versioning
+	period    []string // MariaDB: name, start and end of an application-time period
 }
 
 // NewTracker returns a tracker that knows no table. Without a source (nil) it

@@ -1,5 +1,7 @@
 package ddl
 
+import "strings"
+
 // tableWords are the options of ALTER TABLE that may stand without an equals
 // sign. With one, any word is an option: engines have their own.
 var tableWords = []string{
@@ -128,7 +130,9 @@ func (a *alteration) addItem() {
 	switch {
 	case a.peek(0).is("PERIOD") && a.peek(1).is("FOR"):
 		a.announce(Alter)
-		a.period()
+		if period := a.period(); !strings.EqualFold(period[0], "SYSTEM_TIME") {
+			a.add(Item{Op: AddPeriod, Keys: period})
+		}
 	case a.accept("SYSTEM", "VERSIONING"):
 		a.announce(Alter)
 		a.add(Item{Op: AddVersioning})

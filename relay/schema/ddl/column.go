@@ -242,9 +242,9 @@ func (p *parser) generated(c *Column) bool {
 	}
 	switch {
 	case p.accept("ROW", "START"):
-		c.RowStart = true
+		c.Nullable = false
 	case p.accept("ROW", "END"):
-		c.RowEnd = true
+		c.RowEnd, c.Nullable = true, false
 	default:
 		c.Generated = true
 		p.skip()

@@ -45,7 +45,6 @@ func startsQuery(t token) bool { return t.any("SELECT", "WITH", "VALUES", "TABLE
 
 // elements takes the bracket with columns, keys and constraints.
 func (p *parser) elements(c *CreateTable) {
-	var period []string // MariaDB: an application-time period: its name, start and end
 	p.list(func() {
 		if keys, ok := p.constraint(); ok {
 			c.PrimaryKey = append(c.PrimaryKey, keys...)
@@ -53,7 +52,9 @@ func (p *parser) elements(c *CreateTable) {
 			return
 		}
 		if p.peek(0).is("PERIOD") && p.peek(1).is("FOR") {
-			period = p.period()
+			if period := p.period(); !strings.EqualFold(period[0], "SYSTEM_TIME") {
+				c.Period = period
+			}
 			return
 		}
 		col := p.column()
@@ -66,7 +67,6 @@ func (p *parser) elements(c *CreateTable) {
 	if !p.acceptPunct(')') {
 		p.fail("a comma or a closing bracket")
 	}
-	c.PrimaryKey = withPeriod(c.PrimaryKey, period)
 }
 
 // period takes PERIOD FOR name (start, end).
@@ -81,15 +81,6 @@ func (p *parser) period() []string {
 		p.fail("a closing bracket")
 	}
 	return names
-}
-
-// withPeriod puts the columns of a period in the place of its name: a key
-// WITHOUT OVERLAPS ends in the period's end, then its start.
-func withPeriod(keys, period []string) []string {
-	if len(period) != 3 || len(keys) == 0 || !strings.EqualFold(keys[len(keys)-1], period[0]) {
-		return keys
-	}
-	return append(keys[:len(keys)-1], period[2], period[1])
 }
 
 // constraint takes the head of a key or constraint of a table; ok is false when
@@ -142,7 +133,11 @@ func (p *parser) tableOptions(c *CreateTable) {
 		switch {
 		case p.charset(&c.Charset), p.collate(&c.Collation):
 		case p.accept("WITH", "SYSTEM", "VERSIONING"):
-			c.Versioned = !hasRowEnd(c.Columns) // else it has columns of its own for that
+			end := rowEnd(c.Columns)
+			c.Versioned = end == ""
+			if end != "" && len(c.PrimaryKey) > 0 {
+				c.PrimaryKey = append(c.PrimaryKey, end)
+			}
 		case p.peek(0).any("COMMENT", "CONNECTION", "ENGINE", "TABLESPACE"), p.peek(1).punct('='):
 			p.take()
 			p.option()
@@ -155,13 +150,15 @@ func (p *parser) tableOptions(c *CreateTable) {
 	}
 }
 
-func hasRowEnd(columns []Column) bool {
+// rowEnd is the column that a table with system versioning has for the end of a
+// row's time, empty if it leaves that to the server. It is part of the key.
+func rowEnd(columns []Column) string {
 	for _, c := range columns {
 		if c.RowEnd {
-			return true
+			return c.Name
 		}
 	}
-	return false
+	return ""
 }
 
 // createSequence reads CREATE SEQUENCE of MariaDB: a sequence writes row events

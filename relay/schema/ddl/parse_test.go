@@ -216,7 +216,7 @@ func TestColumns(t *testing.T) {
 			Args: []string{"it's", "a,b", `c\d`, "e'f", "g", "h"}, Nullable: true,
 		}, Options{}},
 		{"a INT GENERATED ALWAYS AS (b + (1)) STORED NOT NULL", Column{Type: "INT", Base: "int", Generated: true}, Options{}},
-		{"a TIMESTAMP(6) GENERATED ALWAYS AS ROW END INVISIBLE", Column{Type: "TIMESTAMP(6)", Base: "timestamp", Args: []string{"6"}, RowEnd: true, Invisible: true, Nullable: true}, maria},
+		{"a TIMESTAMP(6) GENERATED ALWAYS AS ROW END INVISIBLE", Column{Type: "TIMESTAMP(6)", Base: "timestamp", Args: []string{"6"}, RowEnd: true, Invisible: true}, maria},
 		{"a INT /*!80023 INVISIBLE */", Column{Type: "INT", Base: "int", Invisible: true, Nullable: true}, Options{}},
 		{"a INT REFERENCES p (id) MATCH FULL ON DELETE SET NULL ON UPDATE NO ACTION NOT NULL", Column{Type: "INT", Base: "int"}, Options{}},
 		{"a INT DEFAULT -1 KEY", Column{Type: "INT", Base: "int", PrimaryKey: true}, Options{}},

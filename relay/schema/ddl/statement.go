@@ -57,8 +57,9 @@ type CreateTable struct {
 	Name
 	Columns            []Column
 	PrimaryKey         []string
-	Charset, Collation string // defaults; empty: the database's
-	Versioned          bool   // MariaDB: WITH SYSTEM VERSIONING
+	Period             []string // MariaDB: name, start and end of an application-time period
+	Charset, Collation string   // defaults; empty: the database's
+	Versioned          bool     // MariaDB: WITH SYSTEM VERSIONING
 	Temporary          bool
 	IfNotExists        bool
 	Unknown            bool
@@ -129,7 +130,6 @@ type Column struct {
 	Generated  bool
 	Invisible  bool
 	RowEnd     bool // MariaDB: GENERATED ALWAYS AS ROW END
-	RowStart   bool // MariaDB: GENERATED ALWAYS AS ROW START
 }
 
 // ItemOp is what one item of an ALTER TABLE does to a layout.
@@ -147,6 +147,7 @@ const (
 	DropPrimaryKey //
 	ConvertCharset // Charset, Collation; Charset "default" is the database's
 	DefaultCharset // Charset, Collation
+	AddPeriod      // MariaDB: Keys are its name, start and end
 	AddVersioning  // MariaDB
 	DropVersioning // MariaDB
 )
