@@ -128,13 +128,33 @@ func (f *Filter) Column(schema, name, column string) bool {
 	return !f.blackFields[key][column]
 }
 
-// split cuts a list at the commas that stand outside brackets and not behind a
-// backslash. Empty pieces are dropped; blanks belong to the pieces.
+// split cuts a list at every comma, also at one inside brackets or behind a
+// backslash, as Canal 1.1.8 does: Torn tells of the pieces that come of it.
+// Empty pieces are dropped; blanks belong to the pieces.
 func split(list string) []string {
 	var pieces []string
-	depth, start, escaped := 0, 0, false
+	for piece := range strings.SplitSeq(list, ",") {
+		if piece != "" {
+			pieces = append(pieces, piece)
+		}
+	}
+	return pieces
+}
+
+// Torn returns the first pattern of a list that a comma inside it cuts in two,
+// so that neither half means what was written: \d{1,2} becomes \d{1 and 2}.
+// It is empty when there is none.
+func Torn(list string) string {
+	depth, escaped := 0, false
 	for i, c := range list {
 		switch {
+		case c == ',' && (depth > 0 || escaped):
+			start := strings.LastIndexByte(list[:i], ',') + 1
+			end := strings.IndexByte(list[i+1:], ',')
+			if end < 0 {
+				return list[start:]
+			}
+			return list[start : i+1+end]
 		case escaped:
 			escaped = false
 		case c == '\\':
@@ -143,19 +163,9 @@ func split(list string) []string {
 			depth++
 		case strings.ContainsRune("}])", c):
 			depth = max(depth-1, 0)
-		case c == ',' && depth == 0:
-			pieces = appendPiece(pieces, list[start:i])
-			start = i + 1
 		}
 	}
-	return appendPiece(pieces, list[start:])
-}
-
-func appendPiece(pieces []string, piece string) []string {
-	if piece == "" {
-		return pieces
-	}
-	return append(pieces, piece)
+	return ""
 }
 
 // fields are columns by table, both in upper case.
