@@ -188,7 +188,7 @@ func (h *scan) HandleEvent(e *replication.BinlogEvent) error {
 			h.found.Offset = h.track.End
 		}
 	}
-	if h.offset > 0 && h.track.End >= h.offset {
+	if h.offset > 0 && (h.track.Start >= h.offset || h.track.End > h.offset) {
 		return errFound
 	}
 	return nil

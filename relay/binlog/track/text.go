@@ -24,7 +24,7 @@ const (
 // ClassifyText reads a query event's text. BEGIN and COMMIT must be the whole
 // text, so that a statement that merely ends in one of them stays a statement.
 func ClassifyText(query []byte) Text {
-	q := bytes.TrimRight(bytes.TrimSpace(query), ";\x00")
+	q := bytes.TrimRight(bytes.TrimSpace(query), " ;\x00")
 	if len(q) == 0 {
 		return TextStatement
 	}
