@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -28,8 +30,8 @@ func (p *Producer) Check(ctx context.Context, topics map[string]int32) []Finding
 			strings.Join(p.config.Brokers, ","), p.reason(err))}}
 	}
 	var all []Finding
-	for name, wanted := range topics {
-		all = append(all, p.checkTopic(ctx, name, wanted)...)
+	for _, name := range slices.Sorted(maps.Keys(topics)) {
+		all = append(all, p.checkTopic(ctx, name, topics[name])...)
 	}
 	return all
 }

@@ -158,6 +158,7 @@ func (c *Config) options() ([]kgo.Opt, error) {
 		kgo.SeedBrokers(c.Brokers...),
 		kgo.ClientID(c.ClientID),
 		kgo.DialTimeout(dialTimeout),
+		kgo.ConnIdleTimeout(idleTimeout),
 		kgo.RetryBackoffFn(backOff),
 		kgo.MetadataMinAge(backOffMin), // a moved leader is looked for at once
 		kgo.DisableClientMetrics(),     // they would delay closing, and nobody reads them

@@ -27,6 +27,9 @@ const (
 	askPause    = 500 * time.Millisecond // between attempts
 	shutTimeout = 4 * time.Second        // of a broker that accepts connections and closes them
 
+	closeGrace  = 200 * time.Millisecond // of closing when there is no time left
+	idleTimeout = 5 * time.Minute        // of connections; brokers close them after ten minutes
+
 	backOffMin = 250 * time.Millisecond
 	backOffMax = time.Second
 )
@@ -187,8 +190,9 @@ func (p *Producer) OnBrokerConnect(broker kgo.BrokerMetadata, _ time.Duration, _
 	}
 }
 
-// Close lets go of all connections at once. Records that were not acknowledged
-// fail; those whose request is under way may still be written by the broker.
+// Close lets go of all connections at once, also when ctx is over. Records that
+// were not acknowledged fail; those whose request is under way may still be
+// written by the broker.
 func (p *Producer) Close(ctx context.Context) error {
 	p.cut()
 	closed := make(chan struct{})
@@ -201,6 +205,10 @@ func (p *Producer) Close(ctx context.Context) error {
 		return nil
 	case <-ctx.Done():
 	}
-	// The connections are closed with the context: what is left ends by itself.
-	return nil
+	select {
+	case <-closed: // connections go first, and take no time
+		return nil
+	case <-time.After(closeGrace):
+		return errors.New("the Kafka client is still closing")
+	}
 }
