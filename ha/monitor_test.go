@@ -80,10 +80,15 @@ type fakeStarter struct {
 	drain time.Duration // needs this long to drain
 	drop  time.Duration // needs this long to drop everything
 	leave error         // what it returns when it was told to end
+	later error         // from the second run on: err, at once
+	runs  int
 }
 
 func (s *fakeStarter) Run(ctx context.Context, epoch int64) error {
 	s.w.add("%s starts %d", s.name, epoch)
+	if s.runs++; s.runs > 1 && s.later != nil {
+		s.err = s.later
+	}
 	var failed <-chan time.Time
 	if s.err != nil {
 		failed = time.After(s.after)
@@ -331,11 +336,9 @@ func TestReloadFallsBack(t *testing.T) {
 // given up, and the next term is the configured one's.
 func TestReloadWhenNeitherWorks(t *testing.T) {
 	bad := errors.New("kafka is gone")
-	w, _ := run(t, func(w *world) Starter { return &fakeStarter{w: w, name: "old"} },
+	w, _ := run(t, func(w *world) Starter { return &fakeStarter{w: w, name: "old", later: bad} },
 		func(w *world, m *Monitor) error {
-			old := m.starter.(*fakeStarter)
 			m.Reload(&fakeStarter{w: w, name: "new", err: bad})
-			old.err, old.after = bad, time.Second
 			wait(4 * time.Second)
 			return nil
 		})
