@@ -1,6 +1,7 @@
 package column
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"strconv"
@@ -79,11 +80,15 @@ func AppendDecimal(dst, raw []byte, precision, scale int, cutTail bool) ([]byte,
 	if n := DecimalSize(precision, scale); n < 1 || len(raw) != n {
 		return dst, short("decimal", raw, n)
 	}
-	g := groups{raw: raw}
+	var g groups
+	copy(g.raw[:], raw)
 	if raw[0]&0x80 == 0 {
-		g.invert = 0xff
+		for i := range raw {
+			g.raw[i] = ^raw[i]
+		}
 		dst = append(dst, '-')
 	}
+	g.raw[0] ^= 0x80
 
 	whole := precision - scale
 	start := len(dst)
@@ -113,25 +118,18 @@ func AppendDecimal(dst, raw []byte, precision, scale int, cutTail bool) ([]byte,
 	return dst, nil
 }
 
-// groups reads a packed decimal group by group.
+// groups reads a packed decimal group by group, its sign bit and inversion undone.
 type groups struct {
-	raw    []byte
-	at     int
-	invert byte // 0xff for a negative number
-	bad    bool // a group had too many digits
+	raw [36]byte // the longest, 30 bytes, and room to load four at once
+	at  int
+	bad bool // a group had too many digits
 }
 
 // next reads the group of n digits.
 func (g *groups) next(n int) uint32 {
-	v := uint32(0)
-	for range decimalBytes[n] {
-		b := g.raw[g.at] ^ g.invert
-		if g.at == 0 {
-			b ^= 0x80
-		}
-		v = v<<8 | uint32(b)
-		g.at++
-	}
+	size := decimalBytes[n]
+	v := binary.BigEndian.Uint32(g.raw[g.at:]) >> (32 - 8*size)
+	g.at += size
 	if uint64(v) >= pow10[n] {
 		g.bad = true
 	}

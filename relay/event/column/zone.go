@@ -16,17 +16,22 @@ type Zone struct {
 // NewZone lays out the zone of a location.
 func NewZone(l *time.Location) *Zone {
 	z := &Zone{}
-	t := time.Unix(0, 0).In(l)
-	for {
+	for t := time.Unix(0, 0).In(l); t.Unix() <= math.MaxUint32; {
 		_, offset := t.Zone()
-		z.from = append(z.from, uint32(t.Unix()))
-		z.offsets = append(z.offsets, int32(offset))
+		if n := len(z.offsets); n == 0 || z.offsets[n-1] != int32(offset) {
+			z.from = append(z.from, uint32(t.Unix()))
+			z.offsets = append(z.offsets, int32(offset))
+		}
 		_, end := t.ZoneBounds()
-		if end.IsZero() || end.Unix() > math.MaxUint32 {
-			return z
+		if end.IsZero() {
+			break
+		}
+		if !end.After(t) { // Go 1.26 says so on the last day of leap years after 2037
+			end = t.Add(time.Hour)
 		}
 		t = end
 	}
+	return z
 }
 
 // offset is the offset at a second, found by bisection.
