@@ -2,369 +2,58 @@ package zookeeper
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
-	"fmt"
 	"log/slog"
-	"net"
 	"sync"
-	"time"
 
-	"github.com/go-zookeeper/zk"
-	"golang.org/x/sync/errgroup"
+	"github.com/canal-relay/canal-relay/ha/zookeeper/session"
 )
-
-// errNoSession says that there is no session to ask in at the moment. Whoever
-// gets it tries again later; ZooKeeper need not be asked to know it.
-var errNoSession = errors.New("ZooKeeper is not connected")
 
 // Config says how to reach ZooKeeper, and as whom.
 type Config struct {
-	// Servers is canal.zkServers: host:port entries separated by commas or
-	// semicolons, and optionally a chroot behind the last one.
-	Servers string
+	session.Config
 	// ID is the ip:port under which this node is known in the tree.
 	ID string
-	// SessionTimeout is asked of ZooKeeper, which may grant another one.
-	SessionTimeout time.Duration
-	// Reserve is the time that this node needs to stop after its lease has
-	// ended (ha.Config.Reserve). It must fit into a third of the granted timeout.
-	Reserve time.Duration
-	// Auth is user:password for ZooKeeper's digest scheme; empty for none.
-	// With it, nodes are created for that user alone, otherwise for everybody.
-	Auth string
-	// TLS is used for every connection if it is not nil.
-	TLS *tls.Config
-	// Dial opens connections; nil for the network.
-	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
 // DefaultConfig returns a Config for a session timeout of 6 s.
-func DefaultConfig() Config {
-	return Config{SessionTimeout: 6 * time.Second, Reserve: 2 * time.Second}
-}
+func DefaultConfig() Config { return Config{Config: session.DefaultConfig()} }
 
 // Validate checks what can be checked without a server.
 func (c Config) Validate() error {
-	if _, _, err := parseServers(c.Servers); err != nil {
-		return fmt.Errorf("read the server list %q: %w", c.Servers, err)
-	}
 	if c.ID == "" {
 		return errors.New("the node's own ip:port is empty")
 	}
-	if c.Reserve > c.SessionTimeout/3 {
-		return fmt.Errorf("stopping takes up to %v, longer than a third of the session timeout %v", c.Reserve, c.SessionTimeout)
-	}
-	return nil
+	return c.Config.Validate()
 }
 
-// Client holds the node's session and what the node shows in ZooKeeper.
+// Client is this node in Canal's tree.
 type Client struct {
-	config Config
-	log    *slog.Logger
-	hosts  servers
+	id      string
+	log     *slog.Logger
+	session *session.Client
 
-	mu      sync.Mutex // guards what follows
-	conn    *zk.Conn   // nil before Run and after it
-	chroot  string
-	session session
-	granted session       // what the latest connect response says
-	changed chan struct{} // closed and replaced when session changes
-	calls   sync.WaitGroup
-	wishes  map[string]bool   // ephemeral nodes of this node: true to have, false to remove
-	made    map[string]int64  // session in which a wish was fulfilled
-	leases  map[string]*lease // latest by destination
-	known   bool              // the credentials were presented; the zk client repeats them
-	away    bool              // it was said that ZooKeeper is away
-	closing bool              // Run is about to return
-
-	poke chan struct{} // holds a token when wishes changed
+	mu     sync.Mutex
+	leases map[string]*lease // latest by destination
 }
 
-// session is a ZooKeeper session; id 0 is none.
-type session struct {
-	id        int64
-	timeout   time.Duration // granted
-	connected bool          // requests may be made
-	resuming  bool          // connected again, but the watches are not set again yet
-	ready     bool          // credentials are presented and the standing watch is set
-	proved    time.Time     // when the latest request was sent that the leader has answered
-}
-
-// end is when the lease of everything that the session owns ends.
-func (s session) end() time.Time { return s.proved.Add(s.timeout * 2 / 3) }
-
-// New returns a client that has no session until Run.
+// New returns a client that does nothing until Run.
 func New(c Config, l *slog.Logger) *Client {
-	return &Client{
-		config: c, log: l,
-		changed: make(chan struct{}),
-		wishes:  map[string]bool{clusterPath(c.ID): true},
-		made:    map[string]int64{},
-		leases:  map[string]*lease{},
-		poke:    make(chan struct{}, 1),
+	client := &Client{
+		id: c.ID, log: l, leases: map[string]*lease{},
+		session: session.New(c.Config, []string{root + "/cluster", root + "/destinations"}, l),
 	}
+	client.session.Wish(clusterPath(c.ID), true)
+	return client
 }
 
 // Run keeps a session until the context ends, and shows the node in it. It waits
 // for servers that are away. When it returns the session is closed, and with it
 // everything that the node owned: it must be the last to be told to end.
-func (c *Client) Run(ctx context.Context) error {
-	if err := c.config.Validate(); err != nil {
-		return fmt.Errorf("check ZooKeeper settings: %w", err)
-	}
-	hosts, chroot, err := parseServers(c.config.Servers)
-	if err != nil {
-		return err
-	}
-	dialing, hangUp := context.WithCancel(context.WithoutCancel(ctx))
-	defer hangUp()
-	conn, events, err := zk.Connect(hosts, c.config.SessionTimeout,
-		zk.WithDialer(c.dialer(dialing)), zk.WithHostProvider(&c.hosts),
-		zk.WithEventCallback(c.noticed), zk.WithLogger(quiet{c.log}), zk.WithLogInfo(false))
-	if err != nil {
-		return fmt.Errorf("connect to ZooKeeper: %w", err)
-	}
-	c.mu.Lock()
-	c.conn, c.chroot = conn, chroot
-	c.mu.Unlock()
+func (c *Client) Run(ctx context.Context) error { return c.session.Run(ctx) }
 
-	g, ctx := errgroup.WithContext(ctx)
-	g.Go(func() error { return c.maintain(ctx) })
-	g.Go(func() error { return c.beat(ctx) })
-	err = g.Wait()
-
-	c.close(conn, hangUp, events)
-	return err
-}
-
-// close ends the session. The zk client may hang for good when a request is
-// queued while it closes (it answers one request more often than the request's
-// channel holds), so no new ones are let through first, and those under way get
-// a moment to be answered.
-func (c *Client) close(conn *zk.Conn, hangUp func(), events <-chan zk.Event) {
-	c.mu.Lock()
-	c.conn, c.session, c.closing = nil, session{}, true
-	c.broadcast()
-	c.mu.Unlock()
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		c.calls.Wait()
-	}()
-	select {
-	case <-ended:
-	case <-time.After(time.Second):
-	}
-	conn.Close() // waits for the server's answer, a second at most
-	hangUp()
-	for range events { // until the zk client's goroutines have ended
-	}
-	<-ended
-}
-
-func (c *Client) dialer(ctx context.Context) zk.Dialer {
-	dial := c.config.Dial
-	if dial == nil {
-		dial = new(net.Dialer).DialContext
-	}
-	return func(network, address string, limit time.Duration) (net.Conn, error) {
-		limited, cancel := context.WithTimeout(ctx, limit)
-		defer cancel()
-		conn, err := dial(limited, network, address)
-		if err == nil && c.config.TLS != nil {
-			conn, err = c.secure(limited, conn, address)
-		}
-		if err != nil {
-			c.sayAway(ctx, err)
-			return nil, err
-		}
-		return newLink(ctx, conn, c), nil
-	}
-}
-
-func (c *Client) secure(ctx context.Context, conn net.Conn, address string) (net.Conn, error) {
-	settings := c.config.TLS.Clone()
-	if settings.ServerName == "" {
-		settings.ServerName, _, _ = net.SplitHostPort(address)
-	}
-	secured := tls.Client(conn, settings)
-	if err := secured.HandshakeContext(ctx); err != nil {
-		return nil, errors.Join(fmt.Errorf("TLS handshake: %w", err), conn.Close())
-	}
-	return secured, nil
-}
-
-// sayAway logs the first failed attempt of an outage.
-func (c *Client) sayAway(ctx context.Context, err error) {
-	if errors.Is(ctx.Err(), context.Canceled) {
-		return // we hang up ourselves
-	}
-	c.mu.Lock()
-	said := c.away
-	c.away = true
-	c.mu.Unlock()
-	if !said {
-		c.log.Warn("ZooKeeper cannot be reached; trying until it can", "servers", c.config.Servers, "error", err)
-	}
-}
-
-// greeted takes a connect response; the session counts once the client says so.
-func (c *Client) greeted(id int64, timeout time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.granted = session{id: id, timeout: timeout}
-}
-
-// proved notes that a request sent at that time has been answered.
-func (c *Client) proved(id int64, at time.Time) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, s := range []*session{&c.session, &c.granted} {
-		if s.id == id && at.After(s.proved) {
-			s.proved = at
-		}
-	}
-}
-
-// noticed takes the zk client's events. It runs on that client's goroutines and
-// must not block: it keeps the latest state, and nothing queues.
-func (c *Client) noticed(e zk.Event) {
-	if e.Type != zk.EventSession {
-		return
-	}
-	if e.State == zk.StateExpired {
-		c.hosts.expire()
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.closing {
-		return
-	}
-	was := c.session
-	switch e.State {
-	case zk.StateHasSession:
-		c.session, c.away = c.granted, false
-		c.session.ready = was.ready && was.id == c.granted.id
-		c.session.resuming = c.session.ready
-		c.session.connected = !c.session.resuming
-	case zk.StateExpired:
-		c.session = session{}
-	default:
-		c.session.connected, c.session.resuming = false, false
-	}
-	c.report(was, e.Server)
-	c.broadcast()
-}
-
-// rewatched says that the zk client has asked for its watches again after a
-// reconnect. Only now may requests go out. The zk client tells the server the
-// latest transaction it knows of, for missed events to be sent, but would take
-// that number from an answer that came a moment too early; and it reads it
-// without a lock. There is always a watch to ask for: the standing one.
-func (c *Client) rewatched() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.session.resuming {
-		c.session.resuming, c.session.connected = false, true
-		c.broadcast()
-	}
-}
-
-func (c *Client) resuming() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.session.resuming
-}
-
-// report logs what became of the session.
-func (c *Client) report(was session, server string) {
-	now := c.session
-	switch {
-	case now.id != was.id && now.id != 0:
-		c.log.Info("ZooKeeper session opened", "server", server, "session", fmt.Sprintf("%#x", now.id), "timeout", now.timeout)
-	case now.id != was.id:
-		c.log.Warn("ZooKeeper session expired", "session", fmt.Sprintf("%#x", was.id))
-	case now.resuming && !was.connected:
-		c.log.Info("ZooKeeper session kept", "server", server)
-	case was.connected && !now.connected:
-		c.log.Info("ZooKeeper connection lost; the session goes on for now", "server", server)
-	}
-}
-
-// broadcast wakes everyone who waits for a change of the session. c.mu is held.
-func (c *Client) broadcast() {
-	close(c.changed)
-	c.changed = make(chan struct{})
-}
-
-// current returns the session, and a channel that is closed when it changes.
-func (c *Client) current() (session, <-chan struct{}) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.session, c.changed
-}
-
-// Connected reports whether the node has a session and a connection to use it.
+// Connected reports whether the node has a session that it can work in now.
 func (c *Client) Connected() bool {
-	s, _ := c.current()
-	return s.connected && s.ready
-}
-
-// await blocks until there is a session to work in. A session that is too short
-// for this node to stop in time is an error.
-func (c *Client) await(ctx context.Context) (session, error) {
-	for {
-		s, changed := c.current()
-		if s.connected && s.ready {
-			if c.config.Reserve > s.timeout/3 {
-				return s, fmt.Errorf("ZooKeeper granted a session timeout of %v: a third of it must leave %v to stop in; "+
-					"raise maxSessionTimeout there, or canal.relay.session.timeout here", s.timeout, c.config.Reserve)
-			}
-			return s, nil
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return s, context.Cause(ctx)
-		}
-	}
-}
-
-// call runs one request of the zk client, which takes no context and may block
-// for as long as the connection is gone. When ctx ends first, its result is lost
-// and the request may still be executed.
-func call[T any](ctx context.Context, c *Client, f func(*zk.Conn) (T, error)) (T, error) {
-	var none T
-	c.mu.Lock()
-	conn := c.conn
-	if conn == nil || !c.session.connected {
-		c.mu.Unlock()
-		return none, errNoSession
-	}
-	c.calls.Add(1)
-	c.mu.Unlock()
-	type result struct {
-		v   T
-		err error
-	}
-	done := make(chan result, 1)
-	go func() {
-		defer c.calls.Done()
-		v, err := f(conn)
-		done <- result{v, err}
-	}()
-	select {
-	case r := <-done:
-		return r.v, r.err
-	case <-ctx.Done():
-		return none, context.Cause(ctx)
-	}
-}
-
-// quiet passes the zk client's own messages on for those who debug.
-type quiet struct{ log *slog.Logger }
-
-func (q quiet) Printf(format string, args ...any) {
-	q.log.Debug("zk client: " + fmt.Sprintf(format, args...))
+	s, _ := c.session.Current()
+	return s.Usable()
 }

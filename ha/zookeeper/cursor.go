@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/canal-relay/canal-relay/ha/zookeeper/session"
 	"github.com/canal-relay/canal-relay/relay/position"
 )
 
@@ -63,12 +64,12 @@ func (c *Client) Cursor(destination string, config CursorConfig) *Cursor {
 func (k *Cursor) Load(ctx context.Context) (position.Saved, error) {
 	k.loaded, k.doubt = false, nil
 	for {
-		_, err := k.c.await(ctx)
+		_, err := k.c.session.Await(ctx)
 		if err != nil {
 			return position.Saved{}, fmt.Errorf("load cursor: %w", err)
 		}
 		saved, err := k.load(ctx)
-		if !transient(err) {
+		if !session.Transient(err) {
 			return saved, err
 		}
 		select {
@@ -85,23 +86,23 @@ func (k *Cursor) load(ctx context.Context) (position.Saved, error) {
 		return position.Saved{}, fmt.Errorf("load cursor: %w", err)
 	}
 	for _, path := range []string{cursorPath(k.destination), statePath(k.destination)} {
-		if err := k.c.ensure(ctx, parentOf(path)); err != nil {
+		if err := k.c.session.Ensure(ctx, parentOf(path)); err != nil {
 			return position.Saved{}, fmt.Errorf("load cursor: %w", err)
 		}
 	}
 	k.cursor, k.state = cursor.version(), state.version()
 	k.last = position.State{}
-	foreign := !state.found || cursor.mzxid != state.mzxid
+	foreign := !state.found || cursor.Mzxid != state.Mzxid
 	if state.found && cursor.found {
 		// A state that belongs to another cursor still keeps the history; one
 		// of a newer build must not be overwritten, whoever wrote the cursor.
-		if k.last, err = position.ParseState(state.data); err != nil {
+		if k.last, err = position.ParseState(state.Data); err != nil {
 			return position.Saved{}, fmt.Errorf("load %s: %w", statePath(k.destination), err)
 		}
 	}
 	saved := position.Saved{Foreign: foreign}
 	if cursor.found {
-		if saved.Position, err = position.ParseCanal(cursor.data); err != nil {
+		if saved.Position, err = position.ParseCanal(cursor.Data); err != nil {
 			return position.Saved{}, fmt.Errorf("load %s: %w", cursorPath(k.destination), err)
 		}
 	}
@@ -116,24 +117,24 @@ func (k *Cursor) load(ctx context.Context) (position.Saved, error) {
 }
 
 type stored struct {
-	node
+	session.Node
 	found bool
 }
 
-func (s stored) version() version { return version{exists: s.found, n: s.node.version} }
+func (s stored) version() version { return version{exists: s.found, n: s.Version} }
 
 // read returns both nodes as they stood at one moment: the cursor is read again
 // behind the state, until no write has come between.
 func (k *Cursor) read(ctx context.Context) (cursor, state stored, err error) {
 	for {
-		if cursor.node, cursor.found, err = k.c.get(ctx, cursorPath(k.destination)); err != nil {
+		if cursor.Node, cursor.found, err = k.c.session.Get(ctx, cursorPath(k.destination)); err != nil {
 			return cursor, state, err
 		}
-		if state.node, state.found, err = k.c.get(ctx, statePath(k.destination)); err != nil {
+		if state.Node, state.found, err = k.c.session.Get(ctx, statePath(k.destination)); err != nil {
 			return cursor, state, err
 		}
-		again, found, err := k.c.get(ctx, cursorPath(k.destination))
-		if err != nil || found == cursor.found && again.mzxid == cursor.mzxid {
+		again, found, err := k.c.session.Get(ctx, cursorPath(k.destination))
+		if err != nil || found == cursor.found && again.Mzxid == cursor.Mzxid {
 			return cursor, state, err
 		}
 	}
@@ -155,7 +156,7 @@ func (k *Cursor) Save(ctx context.Context, p position.Position) error {
 		return fmt.Errorf("save cursor: %w", err)
 	}
 	a := k.attempt(p, epoch)
-	replies, err := call(ctx, k.c, func(conn *zk.Conn) ([]zk.MultiResponse, error) {
+	replies, err := session.Call(ctx, k.c.session, func(conn *zk.Conn) ([]zk.MultiResponse, error) {
 		return conn.Multi(
 			k.write(cursorPath(k.destination), k.cursor, a.cursor),
 			k.write(statePath(k.destination), k.state, a.state))
@@ -166,7 +167,7 @@ func (k *Cursor) Save(ctx context.Context, p position.Position) error {
 		return nil
 	case errors.Is(err, zk.ErrBadVersion), errors.Is(err, zk.ErrNodeExists), errors.Is(err, zk.ErrNoNode):
 		return fmt.Errorf("save cursor: %w (%w)", position.ErrFenced, err)
-	case errors.Is(err, errNoSession):
+	case errors.Is(err, session.ErrNone):
 		return fmt.Errorf("save cursor: %w", err)
 	}
 	k.doubt = a
@@ -203,9 +204,9 @@ func (k *Cursor) attempt(p position.Position, epoch int64) *attempt {
 
 func (k *Cursor) write(path string, v version, data []byte) any {
 	if !v.exists {
-		return &zk.CreateRequest{Path: k.c.chroot + path, Data: data, Acl: k.c.acl()}
+		return &zk.CreateRequest{Path: k.c.session.Path(path), Data: data, Acl: k.c.session.ACL()}
 	}
-	return &zk.SetDataRequest{Path: k.c.chroot + path, Data: data, Version: v.n}
+	return &zk.SetDataRequest{Path: k.c.session.Path(path), Data: data, Version: v.n}
 }
 
 // stored counts the versions on: a created node has version 0, a written one the next.
@@ -231,7 +232,7 @@ func (k *Cursor) settle(ctx context.Context) error {
 	switch {
 	case cursor.version() == k.cursor && state.version() == k.state:
 		k.doubt = nil // it did not arrive
-	case cursor.mzxid == state.mzxid && bytes.Equal(cursor.data, k.doubt.cursor) && bytes.Equal(state.data, k.doubt.state):
+	case cursor.Mzxid == state.Mzxid && bytes.Equal(cursor.Data, k.doubt.cursor) && bytes.Equal(state.Data, k.doubt.state):
 		k.stored(k.doubt)
 		k.cursor, k.state = cursor.version(), state.version()
 	default:

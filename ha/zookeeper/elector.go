@@ -13,6 +13,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/canal-relay/canal-relay/ha"
+	"github.com/canal-relay/canal-relay/ha/zookeeper/session"
 )
 
 // ElectorConfig holds the pauses of an election.
@@ -75,40 +76,40 @@ func (e *Elector) Changes() uint64 {
 // Register shows this node under the destination's cluster nodes, in this
 // session and in each that follows. It does not wait.
 func (e *Elector) Register(context.Context) error {
-	e.c.wish(standbyPath(e.destination, e.c.config.ID), true)
+	e.c.session.Wish(standbyPath(e.destination, e.c.id), true)
 	return nil
 }
 
 // Unregister takes that back. What cannot be done at once is done when there is
 // a session again.
 func (e *Elector) Unregister(ctx context.Context) error {
-	path := standbyPath(e.destination, e.c.config.ID)
-	e.c.wish(path, false)
-	s, _ := e.c.current()
-	return e.c.hide(ctx, path, s.id)
+	path := standbyPath(e.destination, e.c.id)
+	e.c.session.Wish(path, false)
+	s, _ := e.c.session.Current()
+	return e.c.session.Hide(ctx, path, s.ID)
 }
 
 // Release asks the owner, whoever it is, to let the destination go: it sets
 // active to false in the running node.
 func (e *Elector) Release(ctx context.Context) error {
 	path := runningPath(e.destination)
-	if _, err := e.c.await(ctx); err != nil {
+	if _, err := e.c.session.Await(ctx); err != nil {
 		return fmt.Errorf("release %s: %w", e.destination, err)
 	}
-	n, found, err := e.c.get(ctx, path)
+	n, found, err := e.c.session.Get(ctx, path)
 	if err != nil {
 		return fmt.Errorf("release %s: %w", e.destination, err)
 	}
 	if !found {
 		return fmt.Errorf("release %s: no node runs it", e.destination)
 	}
-	r, err := parseRunning(n.data)
+	r, err := parseRunning(n.Data)
 	if err != nil {
 		return fmt.Errorf("release %s: its owner is unknown: %w", e.destination, err)
 	}
 	r.Active = false
-	_, err = call(ctx, e.c, func(conn *zk.Conn) (*zk.Stat, error) {
-		return conn.Set(e.c.chroot+path, r.bytes(), n.version)
+	_, err = session.Call(ctx, e.c.session, func(conn *zk.Conn) (*zk.Stat, error) {
+		return conn.Set(e.c.session.Path(path), r.bytes(), n.Version)
 	})
 	if err != nil {
 		return fmt.Errorf("release %s: write the request: %w", e.destination, err)
@@ -116,15 +117,15 @@ func (e *Elector) Release(ctx context.Context) error {
 	return nil
 }
 
-// Campaign blocks until this node's session owns the running node. It waits for
+// Campaign blocks until this node's session.State owns the running node. It waits for
 // ZooKeeper when it is away, and returns an error when the context ended or when
 // the granted session is too short to own anything safely.
 func (e *Elector) Campaign(ctx context.Context) (ha.Lease, error) {
 	path := runningPath(e.destination)
-	e.c.forget(path)
+	e.c.session.Forget(path)
 	l, err := e.campaign(ctx, path)
 	if err != nil {
-		e.c.wish(path, false) // a request under way may still create it
+		e.c.session.Wish(path, false) // a request under way may still create it
 		return nil, err
 	}
 	return l, nil
@@ -132,21 +133,21 @@ func (e *Elector) Campaign(ctx context.Context) (ha.Lease, error) {
 
 func (e *Elector) campaign(ctx context.Context, path string) (*lease, error) {
 	for {
-		s, err := e.c.await(ctx)
+		s, err := e.c.session.Await(ctx)
 		if err != nil {
 			return nil, err
 		}
-		n, found, err := e.c.look(ctx, path)
+		n, found, err := e.c.session.Look(ctx, path)
 		switch {
 		case err != nil:
 			err = e.retry(ctx, "look at the running node", err)
-		case found && n.owner == s.id:
+		case found && n.Owner == s.ID:
 			return e.elected(ctx, s, n), nil
 		case found:
 			e.note(ctx, n)
-			err = e.sleep(ctx, s, n.watch, 0)
+			err = e.sleep(ctx, s, n.Watch, 0)
 		default:
-			err = e.takeOver(ctx, s, path, n.watch)
+			err = e.takeOver(ctx, s, path, n.Watch)
 		}
 		if err != nil {
 			return nil, err
@@ -159,7 +160,7 @@ func (e *Elector) retry(ctx context.Context, what string, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	if !transient(err) {
+	if !session.Transient(err) {
 		e.log.Error("election request failed; trying again", "step", what, "error", err)
 	}
 	select {
@@ -172,7 +173,7 @@ func (e *Elector) retry(ctx context.Context, what string, err error) error {
 
 // sleep waits until the watch fires, the session changes, or d is over if it is
 // not 0.
-func (e *Elector) sleep(ctx context.Context, was session, watch <-chan zk.Event, d time.Duration) error {
+func (e *Elector) sleep(ctx context.Context, was session.State, watch <-chan zk.Event, d time.Duration) error {
 	var over <-chan time.Time
 	if d > 0 {
 		timer := time.NewTimer(d)
@@ -180,8 +181,8 @@ func (e *Elector) sleep(ctx context.Context, was session, watch <-chan zk.Event,
 		over = timer.C
 	}
 	for {
-		now, changed := e.c.current()
-		if now.id != was.id {
+		now, changed := e.c.session.Current()
+		if now.ID != was.ID {
 			return nil
 		}
 		select {
@@ -198,7 +199,7 @@ func (e *Elector) sleep(ctx context.Context, was session, watch <-chan zk.Event,
 
 // takeOver creates the running node when it is this node's turn. It returns nil
 // when there is something new to look at, its own node included.
-func (e *Elector) takeOver(ctx context.Context, s session, path string, watch <-chan zk.Event) error {
+func (e *Elector) takeOver(ctx context.Context, s session.State, path string, watch <-chan zk.Event) error {
 	due, err := e.due(ctx)
 	if err != nil {
 		return e.retry(ctx, "read the hand-over mark", err)
@@ -208,12 +209,12 @@ func (e *Elector) takeOver(ctx context.Context, s session, path string, watch <-
 			return err
 		}
 	}
-	if now, _ := e.c.current(); now.id != s.id {
+	if now, _ := e.c.session.Current(); now.ID != s.ID {
 		return nil
 	}
-	err = e.c.createEphemeral(ctx, path, e.self())
+	err = e.c.session.CreateEphemeral(ctx, path, e.self())
 	if errors.Is(err, zk.ErrNoNode) {
-		err = e.c.ensure(ctx, parentOf(path))
+		err = e.c.session.Ensure(ctx, parentOf(path))
 	}
 	if err == nil || errors.Is(err, zk.ErrNodeExists) {
 		return nil
@@ -222,7 +223,7 @@ func (e *Elector) takeOver(ctx context.Context, s session, path string, watch <-
 	return e.retry(ctx, "create the running node", err)
 }
 
-func (e *Elector) self() []byte { return running{Active: true, Address: e.c.config.ID}.bytes() }
+func (e *Elector) self() []byte { return running{Active: true, Address: e.c.id}.bytes() }
 
 // due says from when on this node may create the running node, which is absent.
 func (e *Elector) due(ctx context.Context) (time.Time, error) {
@@ -241,7 +242,7 @@ func (e *Elector) due(ctx context.Context) (time.Time, error) {
 	case !e.gaveUp.IsZero():
 		due = e.gaveUp.Add(e.config.GiveUpDelay)
 	case e.seen == 0: // none since we look
-	case e.owner == e.c.config.ID: // ours, lost against our will, perhaps by a former process
+	case e.owner == e.c.id: // ours, lost against our will, perhaps by a former process
 	case mark == e.seen: // its owner has stopped, and says so
 	default:
 		due = e.vanished.Add(e.config.TakeoverDelay)
@@ -266,11 +267,11 @@ func (e *Elector) held(now time.Time) time.Time {
 
 // mark returns the czxid of the ownership that was handed over last.
 func (e *Elector) mark(ctx context.Context) (int64, error) {
-	n, found, err := e.c.get(ctx, releasedPath(e.destination))
+	n, found, err := e.c.session.Get(ctx, releasedPath(e.destination))
 	if err != nil || !found {
 		return 0, err
 	}
-	czxid, err := strconv.ParseInt(string(n.data), 10, 64)
+	czxid, err := strconv.ParseInt(string(n.Data), 10, 64)
 	if err != nil {
 		return 0, nil // written by somebody else: no mark
 	}
@@ -278,43 +279,43 @@ func (e *Elector) mark(ctx context.Context) (int64, error) {
 }
 
 // note remembers the owner that was seen, and counts changes.
-func (e *Elector) note(ctx context.Context, n node) {
+func (e *Elector) note(ctx context.Context, n session.Node) {
 	e.mu.Lock()
 	before := e.seen
 	e.mu.Unlock()
 	clean := false
-	if before != 0 && before != n.czxid {
+	if before != 0 && before != n.Czxid {
 		mark, err := e.mark(ctx)
 		clean = err == nil && mark == before
 	}
 	owner := ""
-	if r, err := parseRunning(n.data); err == nil {
+	if r, err := parseRunning(n.Data); err == nil {
 		owner = r.Address
 	}
-	s, _ := e.c.current()
+	s, _ := e.c.session.Current()
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.vanished = time.Time{}
-	if n.owner != s.id {
+	if n.Owner != s.ID {
 		e.gaveUp = time.Time{}
 	}
-	if before != 0 && before != n.czxid {
+	if before != 0 && before != n.Czxid {
 		e.changes++
 		if !clean {
 			e.turns = append(e.turns, time.Now())
 		}
 	}
-	if before != n.czxid {
-		e.log.Info("destination has an owner", "address", owner, "epoch", n.czxid)
+	if before != n.Czxid {
+		e.log.Info("destination has an owner", "address", owner, "epoch", n.Czxid)
 	}
-	e.seen, e.owner = n.czxid, owner
+	e.seen, e.owner = n.Czxid, owner
 }
 
 // elected makes a lease of a running node that this session owns.
-func (e *Elector) elected(ctx context.Context, s session, n node) *lease {
+func (e *Elector) elected(ctx context.Context, s session.State, n session.Node) *lease {
 	e.note(ctx, n)
 	e.mu.Lock()
-	e.owner, e.gaveUp = e.c.config.ID, time.Time{}
+	e.owner, e.gaveUp = e.c.id, time.Time{}
 	e.mu.Unlock()
-	return newLease(e, s.id, n.czxid)
+	return newLease(e, s.ID, n.Czxid)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/canal-relay/canal-relay/ha"
+	"github.com/canal-relay/canal-relay/ha/zookeeper/session"
 )
 
 // lease is one ownership: the running node with one czxid, in one session.
@@ -56,8 +57,8 @@ func (l *lease) Lost() <-chan error { return l.lost }
 
 // valid reports whether the ownership holds at this moment, by the clock.
 func (l *lease) valid() bool {
-	s, _ := l.e.c.current()
-	return !l.gone.Load() && s.id == l.session && time.Now().Before(s.end())
+	s, _ := l.e.c.session.Current()
+	return !l.gone.Load() && s.ID == l.session && time.Now().Before(s.End())
 }
 
 func (l *lease) lose() {
@@ -70,9 +71,9 @@ func (l *lease) lose() {
 // clock ends the lease in time, whatever the network does.
 func (l *lease) clock(ctx context.Context) {
 	for {
-		s, changed := l.e.c.current()
-		left := time.Until(s.end())
-		if s.id != l.session || left <= 0 {
+		s, changed := l.e.c.session.Current()
+		left := time.Until(s.End())
+		if s.ID != l.session || left <= 0 {
 			l.lose()
 			return
 		}
@@ -92,8 +93,8 @@ func (l *lease) clock(ctx context.Context) {
 // attend watches the running node: whether it is there, and what it says.
 func (l *lease) attend(ctx context.Context) {
 	for {
-		n, found, err := l.e.c.look(ctx, runningPath(l.e.destination))
-		if err == nil && (!found || n.czxid != l.epoch) {
+		n, found, err := l.e.c.session.Look(ctx, runningPath(l.e.destination))
+		if err == nil && (!found || n.Czxid != l.epoch) {
 			l.lose()
 			return
 		}
@@ -107,7 +108,7 @@ func (l *lease) attend(ctx context.Context) {
 			continue
 		}
 		select {
-		case <-n.watch:
+		case <-n.Watch:
 		case <-ctx.Done():
 			return
 		}
@@ -116,18 +117,18 @@ func (l *lease) attend(ctx context.Context) {
 
 // heed reads what is written in our own node. A request to let go is passed on;
 // anything that does not name us as the owner is put right.
-func (l *lease) heed(ctx context.Context, n node) error {
-	r, err := parseRunning(n.data)
-	if err == nil && r.Address == l.e.c.config.ID {
+func (l *lease) heed(ctx context.Context, n session.Node) error {
+	r, err := parseRunning(n.Data)
+	if err == nil && r.Address == l.e.c.id {
 		if !r.Active && !l.asked {
 			l.asked = true
 			l.lost <- ha.ErrReleased
 		}
 		return nil
 	}
-	l.e.log.Warn("the running node of this node held something else and is written again", "found", string(n.data))
-	_, err = call(ctx, l.e.c, func(conn *zk.Conn) (*zk.Stat, error) {
-		return conn.Set(l.e.c.chroot+runningPath(l.e.destination), l.e.self(), n.version)
+	l.e.log.Warn("the running node of this node held something else and is written again", "found", string(n.Data))
+	_, err = session.Call(ctx, l.e.c.session, func(conn *zk.Conn) (*zk.Stat, error) {
+		return conn.Set(l.e.c.session.Path(runningPath(l.e.destination)), l.e.self(), n.Version)
 	})
 	if errors.Is(err, zk.ErrBadVersion) || errors.Is(err, zk.ErrNoNode) {
 		return nil // it has changed again, and the watch will say so
@@ -143,8 +144,8 @@ func (l *lease) Resign(ctx context.Context, handover bool) error {
 	l.wg.Wait()
 	e := l.e
 	if l.gone.Swap(true) {
-		if s, _ := e.c.current(); !s.connected {
-			e.c.wish(runningPath(e.destination), false) // nobody should wait for a link that is gone
+		if s, _ := e.c.session.Current(); !s.Usable() {
+			e.c.session.Wish(runningPath(e.destination), false) // nobody should wait for a link that is gone
 			return nil
 		}
 	} else {
@@ -154,7 +155,7 @@ func (l *lease) Resign(ctx context.Context, handover bool) error {
 	}
 	err := l.remove(ctx, handover)
 	if err != nil {
-		e.c.wish(runningPath(e.destination), false)
+		e.c.session.Wish(runningPath(e.destination), false)
 		return fmt.Errorf("resign: %w", err)
 	}
 	return nil
@@ -164,12 +165,12 @@ func (l *lease) Resign(ctx context.Context, handover bool) error {
 func (l *lease) remove(ctx context.Context, handover bool) error {
 	path := runningPath(l.e.destination)
 	for {
-		s, changed := l.e.c.current()
-		if s.id != l.session {
+		s, changed := l.e.c.session.Current()
+		if s.ID != l.session {
 			return nil // the node went with its session
 		}
-		n, found, err := l.e.c.get(ctx, path)
-		if err == nil && (!found || n.czxid != l.epoch) {
+		n, found, err := l.e.c.session.Get(ctx, path)
+		if err == nil && (!found || n.Czxid != l.epoch) {
 			return nil
 		}
 		if err == nil {
@@ -178,7 +179,7 @@ func (l *lease) remove(ctx context.Context, handover bool) error {
 		if err == nil {
 			return nil
 		}
-		if !transient(err) && !errors.Is(err, zk.ErrBadVersion) && !errors.Is(err, zk.ErrNodeExists) && !errors.Is(err, zk.ErrNoNode) {
+		if !session.Transient(err) && !errors.Is(err, zk.ErrBadVersion) && !errors.Is(err, zk.ErrNodeExists) && !errors.Is(err, zk.ErrNoNode) {
 			return err
 		}
 		select {
@@ -191,28 +192,28 @@ func (l *lease) remove(ctx context.Context, handover bool) error {
 }
 
 // drop deletes the node n, which is ours.
-func (l *lease) drop(ctx context.Context, n node, handover bool) error {
+func (l *lease) drop(ctx context.Context, n session.Node, handover bool) error {
 	c := l.e.c
-	remove := &zk.DeleteRequest{Path: c.chroot + runningPath(l.e.destination), Version: n.version}
+	remove := &zk.DeleteRequest{Path: c.session.Path(runningPath(l.e.destination)), Version: n.Version}
 	if !handover {
-		_, err := call(ctx, c, func(conn *zk.Conn) (struct{}, error) {
+		_, err := session.Call(ctx, c.session, func(conn *zk.Conn) (struct{}, error) {
 			return struct{}{}, conn.Delete(remove.Path, remove.Version)
 		})
 		return err
 	}
 	path := releasedPath(l.e.destination)
-	_, found, err := c.get(ctx, path)
+	_, found, err := c.session.Get(ctx, path)
 	if err != nil {
 		return err
 	}
 	mark := []byte(strconv.FormatInt(l.epoch, 10))
-	var write any = &zk.SetDataRequest{Path: c.chroot + path, Data: mark, Version: -1}
+	var write any = &zk.SetDataRequest{Path: c.session.Path(path), Data: mark, Version: -1}
 	if !found {
-		if err := c.ensure(ctx, parentOf(path)); err != nil {
+		if err := c.session.Ensure(ctx, parentOf(path)); err != nil {
 			return err
 		}
-		write = &zk.CreateRequest{Path: c.chroot + path, Data: mark, Acl: c.acl()}
+		write = &zk.CreateRequest{Path: c.session.Path(path), Data: mark, Acl: c.session.ACL()}
 	}
-	_, err = call(ctx, c, func(conn *zk.Conn) ([]zk.MultiResponse, error) { return conn.Multi(write, remove) })
+	_, err = session.Call(ctx, c.session, func(conn *zk.Conn) ([]zk.MultiResponse, error) { return conn.Multi(write, remove) })
 	return err
 }

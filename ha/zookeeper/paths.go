@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 )
 
 // root is where Canal keeps everything, below the chroot.
@@ -52,3 +53,5 @@ func parseRunning(b []byte) (running, error) {
 	}
 	return r, nil
 }
+
+func parentOf(path string) string { return path[:strings.LastIndexByte(path, '/')] }

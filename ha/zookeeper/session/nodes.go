@@ -1,4 +1,4 @@
-package zookeeper
+package session
 
 import (
 	"context"
@@ -19,7 +19,7 @@ func (c *Client) present(ctx context.Context) error {
 	if known || c.config.Auth == "" {
 		return nil
 	}
-	_, err := call(ctx, c, func(conn *zk.Conn) (struct{}, error) {
+	_, err := Call(ctx, c, func(conn *zk.Conn) (struct{}, error) {
 		return struct{}{}, conn.AddAuth("digest", []byte(c.config.Auth))
 	})
 	if err != nil {
@@ -31,9 +31,9 @@ func (c *Client) present(ctx context.Context) error {
 	return nil
 }
 
-// acl is who may use the nodes that we create: everybody, as with Canal, or
+// ACL is who may use the nodes that we create: everybody, as with Canal, or
 // whoever has our credentials.
-func (c *Client) acl() []zk.ACL {
+func (c *Client) ACL() []zk.ACL {
 	if c.config.Auth != "" {
 		return zk.AuthACL(zk.PermAll)
 	}
@@ -46,8 +46,8 @@ func (c *Client) beat(ctx context.Context) error {
 	tick := time.NewTicker(c.config.SessionTimeout / 6)
 	defer tick.Stop()
 	for {
-		_, err := call(ctx, c, func(conn *zk.Conn) (string, error) { return conn.Sync("/") })
-		if err != nil && ctx.Err() == nil && !errors.Is(err, errNoSession) {
+		_, err := Call(ctx, c, func(conn *zk.Conn) (string, error) { return conn.Sync("/") })
+		if err != nil && ctx.Err() == nil && !errors.Is(err, ErrNone) {
 			c.log.Debug("ZooKeeper heartbeat not answered", "error", err)
 		}
 		select {
@@ -66,9 +66,9 @@ func (c *Client) maintain(ctx context.Context) error {
 	said := ""
 	var standing <-chan zk.Event
 	for {
-		s, changed := c.current()
+		s, changed := c.Current()
 		err := c.tend(ctx, s, &standing)
-		if err != nil && ctx.Err() == nil && !transient(err) && err.Error() != said {
+		if err != nil && ctx.Err() == nil && !Transient(err) && err.Error() != said {
 			said = err.Error()
 			c.log.Error("this node cannot be shown in ZooKeeper; trying again", "error", err)
 		}
@@ -87,7 +87,7 @@ func (c *Client) maintain(ctx context.Context) error {
 
 // tend does what is to be done in the session s. The standing watch is on a node
 // that hardly ever changes, and is set anew when it does: see rewatched.
-func (c *Client) tend(ctx context.Context, s session, standing *<-chan zk.Event) error {
+func (c *Client) tend(ctx context.Context, s State, standing *<-chan zk.Event) error {
 	if !s.connected {
 		return nil
 	}
@@ -98,25 +98,25 @@ func (c *Client) tend(ctx context.Context, s session, standing *<-chan zk.Event)
 		if err := c.prepare(ctx); err != nil {
 			return err
 		}
-		n, _, err := c.look(ctx, root+"/cluster")
+		n, _, err := c.Look(ctx, c.parents[0])
 		if err != nil {
 			return err
 		}
-		*standing = n.watch
+		*standing = n.Watch
 		c.mu.Lock()
-		if c.session.id == s.id && !c.session.ready {
+		if c.session.ID == s.ID && !c.session.ready {
 			c.session.ready = true
 			c.broadcast()
 		}
 		c.mu.Unlock()
 	}
-	return c.fulfil(ctx, s.id)
+	return c.fulfil(ctx, s.ID)
 }
 
-// prepare creates the nodes that Canal creates when it starts.
+// prepare creates the nodes that everything else is put under.
 func (c *Client) prepare(ctx context.Context) error {
 	if c.chroot != "" {
-		there, err := call(ctx, c, func(conn *zk.Conn) (bool, error) {
+		there, err := Call(ctx, c, func(conn *zk.Conn) (bool, error) {
 			there, _, err := conn.Exists(c.chroot)
 			return there, err
 		})
@@ -127,23 +127,23 @@ func (c *Client) prepare(ctx context.Context) error {
 			c.log.Warn("the chroot of canal.zkServers did not exist and is created: check that no other spelling is in use", "chroot", c.chroot)
 		}
 	}
-	for _, path := range []string{root + "/cluster", root + "/destinations"} {
-		if err := c.ensure(ctx, path); err != nil {
+	for _, path := range c.parents {
+		if err := c.Ensure(ctx, path); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// ensure creates a persistent node without data, and its parents, where missing.
-func (c *Client) ensure(ctx context.Context, path string) error {
-	full := c.chroot + path
+// Ensure creates a persistent node without data, and its parents, where missing.
+func (c *Client) Ensure(ctx context.Context, path string) error {
+	full := c.Path(path)
 	for i := 1; i <= len(full); i++ {
 		if i < len(full) && full[i] != '/' {
 			continue
 		}
-		_, err := call(ctx, c, func(conn *zk.Conn) (string, error) {
-			return conn.Create(full[:i], nil, 0, c.acl())
+		_, err := Call(ctx, c, func(conn *zk.Conn) (string, error) {
+			return conn.Create(full[:i], nil, 0, c.ACL())
 		})
 		if err != nil && !errors.Is(err, zk.ErrNodeExists) {
 			return fmt.Errorf("create %s: %w", full[:i], err)
@@ -152,10 +152,13 @@ func (c *Client) ensure(ctx context.Context, path string) error {
 	return nil
 }
 
+// Path is where path is in the whole tree: below the chroot.
+func (c *Client) Path(path string) string { return c.chroot + path }
+
 func parentOf(path string) string { return path[:strings.LastIndexByte(path, '/')] }
 
-// wish records that an ephemeral node of ours is wanted, or no longer.
-func (c *Client) wish(path string, want bool) {
+// Wish records that an ephemeral node of ours is wanted, or no longer.
+func (c *Client) Wish(path string, want bool) {
 	c.mu.Lock()
 	c.wishes[path] = want
 	delete(c.made, path)
@@ -166,8 +169,8 @@ func (c *Client) wish(path string, want bool) {
 	}
 }
 
-// forget takes a wish back without doing anything.
-func (c *Client) forget(path string) {
+// Forget takes a wish back without doing anything.
+func (c *Client) Forget(path string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.wishes, path)
@@ -191,7 +194,7 @@ func (c *Client) fulfil(ctx context.Context, session int64) error {
 		if want {
 			err = c.show(ctx, path, session)
 		} else {
-			err = c.hide(ctx, path, session)
+			err = c.Hide(ctx, path, session)
 		}
 		errs = append(errs, err)
 	}
@@ -201,16 +204,16 @@ func (c *Client) fulfil(ctx context.Context, session int64) error {
 // show creates an ephemeral node. One that is there already belongs to a former
 // session of this node: it goes when that session ends, and we come again.
 func (c *Client) show(ctx context.Context, path string, session int64) error {
-	err := c.createEphemeral(ctx, path, nil)
+	err := c.CreateEphemeral(ctx, path, nil)
 	if errors.Is(err, zk.ErrNoNode) {
-		if err := c.ensure(ctx, parentOf(path)); err != nil {
+		if err := c.Ensure(ctx, parentOf(path)); err != nil {
 			return err
 		}
-		err = c.createEphemeral(ctx, path, nil)
+		err = c.CreateEphemeral(ctx, path, nil)
 	}
 	if errors.Is(err, zk.ErrNodeExists) {
-		n, found, err := c.get(ctx, path)
-		if err != nil || !found || n.owner != session {
+		n, found, err := c.Get(ctx, path)
+		if err != nil || !found || n.Owner != session {
 			return err
 		}
 	} else if err != nil {
@@ -226,12 +229,12 @@ func (c *Client) show(ctx context.Context, path string, session int64) error {
 	return nil
 }
 
-// hide deletes an ephemeral node if it is this session's.
-func (c *Client) hide(ctx context.Context, path string, session int64) error {
-	n, found, err := c.get(ctx, path)
-	if err == nil && found && n.owner == session {
-		_, err = call(ctx, c, func(conn *zk.Conn) (struct{}, error) {
-			return struct{}{}, conn.Delete(c.chroot+path, n.version)
+// Hide deletes an ephemeral node if it is this session's.
+func (c *Client) Hide(ctx context.Context, path string, session int64) error {
+	n, found, err := c.Get(ctx, path)
+	if err == nil && found && n.Owner == session {
+		_, err = Call(ctx, c, func(conn *zk.Conn) (struct{}, error) {
+			return struct{}{}, conn.Delete(c.Path(path), n.Version)
 		})
 	}
 	if err != nil && !errors.Is(err, zk.ErrNoNode) {
@@ -245,51 +248,51 @@ func (c *Client) hide(ctx context.Context, path string, session int64) error {
 	return nil
 }
 
-// createEphemeral creates a node of this session. If nobody waits for the answer
+// CreateEphemeral creates a node of this session. If nobody waits for the answer
 // any more when it comes, the node is removed again.
-func (c *Client) createEphemeral(ctx context.Context, path string, data []byte) error {
-	_, err := call(ctx, c, func(conn *zk.Conn) (string, error) {
-		made, err := conn.Create(c.chroot+path, data, zk.FlagEphemeral, c.acl())
+func (c *Client) CreateEphemeral(ctx context.Context, path string, data []byte) error {
+	_, err := Call(ctx, c, func(conn *zk.Conn) (string, error) {
+		made, err := conn.Create(c.Path(path), data, zk.FlagEphemeral, c.ACL())
 		if ctx.Err() != nil {
-			c.wish(path, false)
+			c.Wish(path, false)
 		}
 		return made, err
 	})
 	return err
 }
 
-// node is what a look at a path showed.
-type node struct {
-	data         []byte
-	czxid, mzxid int64
-	version      int32
-	owner        int64
-	watch        <-chan zk.Event // fires once, when the node changes; nil if not asked for
+// Node is what a look at a path showed.
+type Node struct {
+	Data         []byte
+	Czxid, Mzxid int64           // transactions that created it and wrote it last
+	Version      int32           // of the data
+	Owner        int64           // session of an ephemeral node, otherwise 0
+	Watch        <-chan zk.Event // fires once, when the node changes; nil if not asked for
 }
 
-func newNode(data []byte, s *zk.Stat, watch <-chan zk.Event) node {
-	return node{data: data, czxid: s.Czxid, mzxid: s.Mzxid, version: s.Version, owner: s.EphemeralOwner, watch: watch}
+func newNode(data []byte, s *zk.Stat, watch <-chan zk.Event) Node {
+	return Node{Data: data, Czxid: s.Czxid, Mzxid: s.Mzxid, Version: s.Version, Owner: s.EphemeralOwner, Watch: watch}
 }
 
-// get reads a node; found is false when there is none.
-func (c *Client) get(ctx context.Context, path string) (n node, found bool, err error) {
-	n, err = call(ctx, c, func(conn *zk.Conn) (node, error) {
-		data, stat, err := conn.Get(c.chroot + path)
+// Get reads a node; found is false when there is none.
+func (c *Client) Get(ctx context.Context, path string) (n Node, found bool, err error) {
+	n, err = Call(ctx, c, func(conn *zk.Conn) (Node, error) {
+		data, stat, err := conn.Get(c.Path(path))
 		if err != nil {
-			return node{}, err
+			return Node{}, err
 		}
 		return newNode(data, stat, nil), nil
 	})
 	return asFound(n, err, path)
 }
 
-// look reads a node and sets a watch, on its coming if it is absent.
-func (c *Client) look(ctx context.Context, path string) (n node, found bool, err error) {
+// Look reads a node and sets a watch, on its coming if it is absent.
+func (c *Client) Look(ctx context.Context, path string) (n Node, found bool, err error) {
 	for {
-		n, err = call(ctx, c, func(conn *zk.Conn) (node, error) {
-			data, stat, watch, err := conn.GetW(c.chroot + path)
+		n, err = Call(ctx, c, func(conn *zk.Conn) (Node, error) {
+			data, stat, watch, err := conn.GetW(c.Path(path))
 			if err != nil {
-				return node{}, err
+				return Node{}, err
 			}
 			return newNode(data, stat, watch), nil
 		})
@@ -297,35 +300,35 @@ func (c *Client) look(ctx context.Context, path string) (n node, found bool, err
 			return asFound(n, err, path)
 		}
 		there := false
-		n, err = call(ctx, c, func(conn *zk.Conn) (node, error) {
-			exists, _, watch, err := conn.ExistsW(c.chroot + path)
+		n, err = Call(ctx, c, func(conn *zk.Conn) (Node, error) {
+			exists, _, watch, err := conn.ExistsW(c.Path(path))
 			if exists {
-				return node{version: -1}, err // it came between the two calls
+				return Node{Version: -1}, err // it came between the two calls
 			}
-			return node{watch: watch}, err
+			return Node{Watch: watch}, err
 		})
-		there = n.version == -1
+		there = n.Version == -1
 		if err != nil || !there {
 			return n, false, err
 		}
 	}
 }
 
-func asFound(n node, err error, path string) (node, bool, error) {
+func asFound(n Node, err error, path string) (Node, bool, error) {
 	if errors.Is(err, zk.ErrNoNode) {
-		return node{}, false, nil
+		return Node{}, false, nil
 	}
 	if err != nil {
-		return node{}, false, fmt.Errorf("read %s: %w", path, err)
+		return Node{}, false, fmt.Errorf("read %s: %w", path, err)
 	}
 	return n, true, nil
 }
 
-// transient reports whether an error says only that the connection or the
+// Transient reports whether an error says only that the connection or the
 // session went: the request may or may not have been executed.
-func transient(err error) bool {
+func Transient(err error) bool {
 	for _, e := range []error{
-		errNoSession, zk.ErrConnectionClosed, zk.ErrNoServer, zk.ErrSessionExpired, zk.ErrSessionMoved, zk.ErrClosing,
+		ErrNone, zk.ErrConnectionClosed, zk.ErrNoServer, zk.ErrSessionExpired, zk.ErrSessionMoved, zk.ErrClosing,
 	} {
 		if errors.Is(err, e) {
 			return true
