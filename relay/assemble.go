@@ -81,7 +81,11 @@ func (a *assembler) begin(p position.Position) error {
 			return fmt.Errorf("load table definitions: %w", err)
 		}
 	}
-	if !located || a.r.c.Files {
+	switch {
+	case !located || a.r.c.Files:
+		return nil
+	case p.File == "": // a GTID set alone: the first transaction's end will be stored
+		a.r.from = p
 		return nil
 	}
 	a.batch.Resume = p

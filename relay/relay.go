@@ -103,6 +103,7 @@ func (r *Relay) run(ctx context.Context) error {
 	wait := r.retry
 	for {
 		began := time.Now()
+		a.failed = nil
 		err := r.events.Run(ctx, r.from, a)
 		switch {
 		case ctx.Err() != nil:
