@@ -1,6 +1,7 @@
 package charset
 
 import (
+	"slices"
 	"sort"
 	"unicode/utf8"
 
@@ -96,7 +97,8 @@ func (m *multi) append(dst, src []byte) []byte {
 		if n > len(src) {
 			return append(dst, replacement...)
 		}
-		r := m.char(src[:n])
+		dst = slices.Grow(dst, 16)
+		r := m.char(src[:n], dst[len(dst):cap(dst)])
 		if r == utf8.RuneError && src[n-1] < utf8.RuneSelf {
 			n = 1 // what follows may be a character of its own
 		}
@@ -106,14 +108,13 @@ func (m *multi) append(dst, src []byte) []byte {
 	return dst
 }
 
-// char is the character of a code, or U+FFFD.
-func (m *multi) char(code []byte) rune {
+// char is the character of a code, or U+FFFD. The scratch has room for one.
+func (m *multi) char(code, scratch []byte) rune {
 	if r := m.corrected(code); r != utf8.RuneError {
 		return r
 	}
-	var buf [16]byte
-	n, _, err := m.base.Transform(buf[:], code, true)
-	if r, size := utf8.DecodeRune(buf[:n]); err == nil && size == n {
+	n, _, err := m.base.Transform(scratch, code, true)
+	if r, size := utf8.DecodeRune(scratch[:n]); err == nil && size == n {
 		return r
 	}
 	return utf8.RuneError
