@@ -160,7 +160,7 @@ func TestResume(t *testing.T) {
 // for a batch that is larger and alone.
 func TestBudget(t *testing.T) {
 	l := binlogtest.NewLog("binlog.000001", 0)
-	big := bytes.Repeat([]byte("b"), 20<<20) // more than one packet
+	big := bytes.Repeat([]byte("b"), 64<<20) // several packets
 	for i := range 40 {
 		if l.Transaction("d", "t", bytes.Repeat([]byte("v"), 40_000), ids(10*i, 4)...); i == 20 {
 			l.Transaction("d", "t", big, 1)
