@@ -23,9 +23,8 @@ func (t *term) build() {
 	}()
 	b := newBuilder(t)
 	for {
-		p, err := t.take()
-		if err != nil {
-			t.stop(err)
+		p := t.take()
+		if p == nil {
 			return
 		}
 		p.count()
@@ -36,25 +35,30 @@ func (t *term) build() {
 }
 
 // take gets the next batch and its place in line under one lock, so that the
-// line has the source's order without anybody dealing batches out.
-func (t *term) take() (*parcel, error) {
+// line has the source's order without anybody dealing batches out. It returns
+// nil when nothing more is to be read.
+func (t *term) take() *parcel {
 	for _, c := range [...]chan struct{}{t.slots, t.taking} {
 		select {
 		case c <- struct{}{}:
 		case <-t.read.Done():
-			return nil, context.Cause(t.read)
+			return nil
 		}
 	}
 	defer func() { <-t.taking }()
 	if t.read.Err() != nil { // the source may have more all the same
-		return nil, context.Cause(t.read)
+		return nil
 	}
 	batch, err := t.source.Next(t.read)
-	if err == io.EOF { //nolint:errorlint // as io.Reader
-		return nil, err
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read changes: %w", err)
+	switch {
+	case err == io.EOF: //nolint:errorlint // as io.Reader: a lost connection may wrap it
+		t.stop(errEnd)
+		return nil
+	case err != nil:
+		if t.read.Err() == nil {
+			t.fail(fmt.Errorf("read changes: %w", err))
+		}
+		return nil
 	}
 	p := t.free.get()
 	if p == nil {
@@ -62,7 +66,7 @@ func (t *term) take() (*parcel, error) {
 	}
 	p.batch = batch
 	t.line <- p // has as many places as there are slots
-	return p, nil
+	return p
 }
 
 // builder is what one goroutine needs to build parcels.

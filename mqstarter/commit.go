@@ -91,7 +91,8 @@ func (t *term) save() {
 		c.moved, c.failing = false, false
 		t.metrics.Saved(c.position.Time)
 	case errors.Is(err, position.ErrFenced):
-		t.drop(fmt.Errorf("save cursor: %w", err))
+		t.fail(fmt.Errorf("save cursor: %w", err))
+		t.drop(err)
 	case !c.failing && t.hold.Err() == nil:
 		c.failing = true
 		t.log.Warn("position not saved, trying again", "err", err, "file", c.position.File, "offset", c.position.Offset)

@@ -14,7 +14,7 @@ func (t *term) send() {
 			return
 		}
 		if p.err != nil {
-			t.stop(p.err)
+			t.fail(p.err)
 			return
 		}
 		if t.refused.Load() || t.work.Err() != nil {
@@ -31,7 +31,9 @@ func (t *term) acknowledge(p *parcel, err error) {
 	if err != nil {
 		p.err = err
 		t.refused.Store(true)
-		t.stop(fmt.Errorf("send changes: %w", err))
+		if t.work.Err() == nil {
+			t.fail(fmt.Errorf("send changes: %w", err))
+		}
 	}
 	p.acked <- struct{}{}
 }

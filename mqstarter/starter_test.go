@@ -422,6 +422,39 @@ func TestRefusedMessageStopsEverythingAfterIt(t *testing.T) {
 	})
 }
 
+func TestFailureBehindTheEndOfFilesIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		refused := errors.New("INVALID_RECORD")
+		f := newFixture(t, whole(1, "a"), whole(2, "b"))
+		f.source.broken <- io.EOF
+		f.start(t)
+		synctest.Wait()
+		f.producer.ack(1, nil)
+		f.producer.ack(2, refused)
+		if err := f.ended(t); !errors.Is(err, refused) || errors.Is(err, io.EOF) {
+			t.Errorf("result: got %v, want the refusal", err)
+		}
+		want(t, "saved", f.cursor.list(), "a")
+	})
+}
+
+func TestRefusalWhileDraining(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		refused := errors.New("INVALID_RECORD")
+		f := newFixture(t, whole(1, "a"), whole(2, "b"))
+		f.start(t)
+		synctest.Wait()
+		f.cancel(drain{})
+		synctest.Wait()
+		f.producer.ack(1, nil)
+		f.producer.ack(2, refused)
+		if err := f.ended(t); !errors.Is(err, refused) || !errors.Is(err, ErrUnsettled) {
+			t.Errorf("result: got %v, want ErrUnsettled with the refusal", err)
+		}
+		want(t, "saved", f.cursor.list(), "a")
+	})
+}
+
 func TestSourceFailureKeepsWhatCameBefore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t, whole(1, "a"), whole(2, "b"))

@@ -27,8 +27,8 @@ const (
 //	       draining took too long
 //	read   taking batches: ends with work, or when the term is to end in order
 //
-// The first reason of all is what the term returns, since a context that ends
-// with its parent takes the parent's reason only if it had none itself.
+// A context that ends with its parent takes the parent's reason only if it had
+// none itself, so that the reason of read is the first of all.
 type term struct {
 	*Starter
 	source   Source
@@ -45,10 +45,14 @@ type term struct {
 	sent     chan *parcel  // in the same order, handed to the producer
 	free     freeList
 
-	refused atomic.Bool   // the latch: a message failed for good, nothing more is sent
-	settled chan struct{} // closed when the committer has ended
-	commit  committer     // the committer's own
+	refused atomic.Bool           // the latch: a message failed for good, nothing more is sent
+	failure atomic.Pointer[error] // the first that is the term's own
+	settled chan struct{}         // closed when the committer has ended
+	commit  committer             // the committer's own
 }
+
+// errEnd is why a term ends that has taken all there is in files.
+var errEnd = errors.New("the files have ended")
 
 func newTerm(s *Starter, epoch int64, source Source, producer Producer) *term {
 	return &term{
@@ -77,11 +81,31 @@ func (t *term) run(ctx context.Context) error {
 	all.Go(t.settle)
 	all.Go(func() { t.watch(ctx) })
 	all.Wait()
+	return t.outcome(ctx)
+}
+
+// fail ends the term in good order, for a reason of its own.
+func (t *term) fail(err error) {
+	t.failure.CompareAndSwap(nil, &err)
+	t.stop(err)
+}
+
+// outcome is what Run returns. That the files came to their end, or that the
+// term was asked to drain, does not hide what failed after that.
+func (t *term) outcome(ctx context.Context) error {
 	reason := context.Cause(t.read)
-	if ctx.Err() != nil && drains(context.Cause(ctx)) && !t.commit.clean {
-		return fmt.Errorf("%w: %w", ErrUnsettled, reason)
+	if failure := t.failure.Load(); failure != nil {
+		reason = *failure
 	}
-	return reason
+	switch {
+	case ctx.Err() != nil && drains(context.Cause(ctx)) && !t.commit.clean:
+		return fmt.Errorf("%w: %w", ErrUnsettled, reason)
+	case !errors.Is(reason, errEnd):
+		return reason
+	case !t.commit.clean:
+		return ErrUnsettled
+	}
+	return io.EOF
 }
 
 // watch ends the term: at once when the context ends without leave to drain,
@@ -109,7 +133,7 @@ func (t *term) watch(ctx context.Context) {
 		case <-stopped:
 			stopped = nil
 			// The end of the files is not a reason to hurry.
-			if late == nil && !errors.Is(context.Cause(t.read), io.EOF) {
+			if late == nil && !errors.Is(context.Cause(t.read), errEnd) {
 				late = time.After(t.config.DrainTimeout)
 			}
 		case <-late:
@@ -128,7 +152,7 @@ func (t *term) close() {
 	ctx, cancel := context.WithTimeout(t.hold, closeTimeout)
 	defer cancel()
 	if err := t.producer.Close(ctx); err != nil && t.hold.Err() == nil {
-		t.stop(fmt.Errorf("close producer: %w", err))
+		t.fail(fmt.Errorf("close producer: %w", err))
 	}
 }
 
