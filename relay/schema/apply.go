@@ -35,6 +35,10 @@ func (t *Tracker) replay(q Statement) (ddl.Statement, bool, error) {
 	if err != nil && len(st.Changes) == 0 {
 		t.unread++ // it names no table
 	}
+	t.normal = nil
+	if t.config.ServerTypes || q.script {
+		t.normal = &server{q.MariaDB, q.Version}
+	}
 	changed := false
 	for _, c := range st.Changes {
 		why := err

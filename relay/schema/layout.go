@@ -15,12 +15,15 @@ var binaries = map[string]string{
 
 // resolve is a column as the server stores it in a table with a default
 // character set.
-func resolve(c ddl.Column, fallback string) Column {
+func (t *Tracker) resolve(c ddl.Column, fallback string) Column {
 	out := Column{
 		Name: c.Name, Type: c.Type, Base: c.Base, Args: c.Args, Unsigned: c.Unsigned, Nullable: c.Nullable,
 		Collation: c.Collation, Generated: c.Generated, Invisible: c.Invisible,
 	}
 	out.encode(charset(c.Charset, c.Collation, fallback))
+	if t.normal != nil {
+		out.Type = t.normal.normal(&out)
+	}
 	return out
 }
 
@@ -59,7 +62,7 @@ func (t *Tracker) create(c ddl.CreateTable) *layout {
 	l := &layout{charset: charset(c.Charset, c.Collation, t.charset(c.Schema)), versioned: c.Versioned, period: c.Period}
 	columns := make([]Column, 0, len(c.Columns)+2)
 	for _, col := range c.Columns {
-		columns = append(columns, resolve(col, l.charset))
+		columns = append(columns, t.resolve(col, l.charset))
 	}
 	if c.Versioned {
 		columns = append(columns, versioning()...)
@@ -126,17 +129,19 @@ func index(columns []Column, name string) int {
 // alteration is a table while an ALTER TABLE is applied to it.
 type alteration struct {
 	layout
-	old    []Column          // before the statement
-	key    []string          // names of the key's columns
-	became map[string]string // new names of old columns, in lower case; empty for a dropped one
-	items  []ddl.Item
+	tracker *Tracker
+	old     []Column          // before the statement
+	key     []string          // names of the key's columns
+	became  map[string]string // new names of old columns, in lower case; empty for a dropped one
+	items   []ddl.Item
+	named   []string // columns that the items so far add or change to
 }
 
 // alter is the layout after an ALTER TABLE. The order of the steps is the
 // server's: drops, then changes in place, then additions and moves as listed.
 // An error says that the statement cannot have run on this layout.
 func (t *Tracker) alter(l *layout, c ddl.AlterTable) (*layout, error) {
-	a := &alteration{layout: *l, old: slices.Clone(l.Columns), became: map[string]string{}}
+	a := &alteration{layout: *l, tracker: t, old: slices.Clone(l.Columns), became: map[string]string{}}
 	table := *l.Table
 	a.Table = &table
 	for _, i := range l.PrimaryKey {
@@ -187,9 +192,11 @@ func (a *alteration) hide() []Column {
 // place in the order of columns.
 func (a *alteration) prepare(i ddl.Item, database string) error {
 	was := index(a.old, i.Old)
+	again := slices.ContainsFunc(a.named, func(n string) bool { return strings.EqualFold(n, i.Column.Name) })
+	a.named = append(a.named, i.Column.Name)
 	switch i.Op {
 	case ddl.DropColumn, ddl.ChangeColumn, ddl.RenameColumn, ddl.SetVisible, ddl.SetInvisible:
-		if was < 0 && i.Op == ddl.ChangeColumn && a.adds(i.Column.Name) { // MariaDB: it takes the place of the addition
+		if was < 0 && !i.If && i.Op == ddl.ChangeColumn && a.adds(i.Column.Name) { // MariaDB: it takes the place of the addition
 			a.items = slices.DeleteFunc(a.items, func(b ddl.Item) bool { return b.Op == ddl.AddColumn && strings.EqualFold(b.Column.Name, i.Column.Name) })
 			i.Op = ddl.AddColumn
 			break
@@ -201,7 +208,7 @@ func (a *alteration) prepare(i ddl.Item, database string) error {
 			return fmt.Errorf("column %s is not in its known layout", i.Old)
 		}
 	case ddl.AddColumn:
-		if i.If && (index(a.old, i.Column.Name) >= 0 || a.adds(i.Column.Name)) {
+		if i.If && (again || index(a.old, i.Column.Name) >= 0) {
 			return nil
 		}
 	case ddl.ConvertCharset:
@@ -233,7 +240,11 @@ func (a *alteration) converts() bool {
 func (a *alteration) convert(columns []Column) {
 	for n := range columns {
 		if c := &columns[n]; c.Charset != "" && c.Charset != "binary" {
+			from := c.Charset
 			c.encode(a.charset)
+			if a.tracker.normal != nil {
+				widen(c, from)
+			}
 		}
 	}
 }
@@ -242,10 +253,8 @@ func (a *alteration) adds(name string) bool {
 	return slices.ContainsFunc(a.items, func(i ddl.Item) bool { return i.Op == ddl.AddColumn && strings.EqualFold(i.Column.Name, name) })
 }
 
-// keep puts a column of the old table where it was, unless an item drops it or
-// moves it.
+// keep puts a column of the old table where it was, unless an item drops it.
 func (a *alteration) keep(c Column) {
-	moved := false
 	name := c.Name
 	for _, i := range a.items {
 		if !strings.EqualFold(i.Old, name) || i.Old == "" {
@@ -256,9 +265,8 @@ func (a *alteration) keep(c Column) {
 			a.became[strings.ToLower(name)] = ""
 			return
 		case ddl.ChangeColumn:
-			c = resolve(i.Column, a.charset)
+			c = a.tracker.resolve(i.Column, a.charset)
 			a.became[strings.ToLower(name)] = c.Name
-			moved = i.First || i.After != ""
 		case ddl.RenameColumn:
 			c.Name = i.Column.Name
 			a.became[strings.ToLower(name)] = c.Name
@@ -266,9 +274,7 @@ func (a *alteration) keep(c Column) {
 			c.Invisible = i.Op == ddl.SetInvisible
 		}
 	}
-	if !moved {
-		a.Columns = append(a.Columns, c)
-	}
+	a.Columns = append(a.Columns, c)
 }
 
 // rekey gives the primary key the new names of its columns.
@@ -301,7 +307,14 @@ func (a *alteration) place(i ddl.Item) error {
 	if i.Op != ddl.AddColumn && (i.Op != ddl.ChangeColumn || !i.First && i.After == "") {
 		return nil
 	}
-	if index(a.Columns, i.Column.Name) >= 0 {
+	column := a.tracker.resolve(i.Column, a.charset)
+	switch was := index(a.Columns, i.Column.Name); {
+	case i.Op == ddl.ChangeColumn && was < 0:
+		return fmt.Errorf("column %s is dropped by the same statement", i.Column.Name)
+	case i.Op == ddl.ChangeColumn:
+		column = a.Columns[was]
+		a.Columns = slices.Delete(a.Columns, was, was+1)
+	case was >= 0:
 		return fmt.Errorf("column %s is in its known layout already", i.Column.Name)
 	}
 	at := len(a.Columns)
@@ -314,6 +327,6 @@ func (a *alteration) place(i ddl.Item) error {
 			return fmt.Errorf("column %s is not in its known layout", i.After)
 		}
 	}
-	a.Columns = slices.Insert(a.Columns, at, resolve(i.Column, a.charset))
+	a.Columns = slices.Insert(a.Columns, at, column)
 	return nil
 }

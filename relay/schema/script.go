@@ -8,7 +8,8 @@ import (
 )
 
 // LoadScript takes up the tables and databases that a script defines: a dump,
-// or CREATE statements. What it does not understand leaves its table unknown,
+// or CREATE statements. Types read as the server, Config.MariaDB and
+// Config.Version, would print them. What it does not understand leaves its table unknown,
 // see NotUnderstood.
 func (t *Tracker) LoadScript(ctx context.Context, text string) error {
 	database := ""
@@ -16,7 +17,7 @@ func (t *Tracker) LoadScript(ctx context.Context, text string) error {
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("read schema script: %w", err)
 		}
-		st, _, err := t.replay(Statement{SQL: sql, Database: database, MariaDB: t.config.MariaDB, Version: t.config.Version})
+		st, _, err := t.replay(Statement{SQL: sql, Database: database, MariaDB: t.config.MariaDB, Version: t.config.Version, script: true})
 		if err != nil {
 			return fmt.Errorf("read schema script: %w", err)
 		}

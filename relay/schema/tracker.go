@@ -29,6 +29,9 @@ type Config struct {
 	Charset   string // default character set of databases that nobody has described
 	MariaDB   bool   // for texts that come without a statement: the source's, and scripts
 	Version   uint32 // of that server, see ddl.Options
+	// ServerTypes makes Column.Type what SHOW CREATE TABLE would print, instead of
+	// the type as a statement writes it (canal.instance.tsdb.enable=false).
+	ServerTypes bool
 }
 
 // DefaultConfig is the configuration for a source about which nothing is known.
@@ -51,6 +54,7 @@ type Statement struct {
 	At       position.Position // the end of the statement's event; what it leaves out of host and port is Load's
 	// Captured reports whether rows of a table are sent on. Nil: none are.
 	Captured func(schema, table string) bool
+	script   bool // from a schema script: types are the server's
 }
 
 // Tracker follows the layouts of tables along the stream. One goroutine owns
@@ -64,6 +68,7 @@ type Tracker struct {
 	tables    map[key]*layout
 	databases map[string]string // default character sets
 	unread    uint64
+	normal    *server // whose types new columns have; nil: as written
 }
 
 // key names a table as the server compares names.
@@ -150,6 +155,7 @@ func (t *Tracker) define(schema, name string, q Statement) (*layout, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the definition of %s.%s: %w", schema, name, err)
 	}
+	t.normal = nil // the server's own text
 	for _, c := range st.Changes {
 		if c, ok := c.(ddl.CreateTable); ok && !c.Unknown {
 			c.Name = ddl.Name{Schema: schema, Table: name}

@@ -109,6 +109,15 @@ func TestLayoutAfterStatements(t *testing.T) {
 			},
 			want: "z INT, id INT, cc BIGINT, y INT, a TEXT KEY id",
 		},
+		{
+			name: "after a column that moves later", sql: []string{"CREATE TABLE t (x INT, y INT, z INT)", "ALTER TABLE t ADD g INT AFTER yy, CHANGE y yy INT FIRST"},
+			want: "yy INT, x INT, g INT, z INT",
+		},
+		{name: "columns that move behind each other", sql: []string{"CREATE TABLE t (x INT, y INT, z INT)", "ALTER TABLE t MODIFY x INT AFTER y, MODIFY y INT AFTER x"}, want: "x INT, y INT, z INT"},
+		{
+			name: "a change takes the place of an addition", q: maria, sql: []string{"CREATE TABLE t (x INT)", "ALTER TABLE t ADD k BIT FIRST, CHANGE nope k DATETIME"},
+			want: "x INT, k DATETIME",
+		},
 		{name: "a column dropped and added", sql: []string{"CREATE TABLE t (f INT, g INT)", "ALTER TABLE t DROP f, ADD f VARCHAR(5) FIRST"}, want: "f VARCHAR(5), g INT"},
 		{name: "several columns", sql: []string{"CREATE TABLE t (a INT)", "ALTER TABLE t ADD COLUMN (b INT, c INT KEY, INDEX (b))"}, want: "a INT, b INT, c INT KEY c"},
 		{
@@ -413,6 +422,56 @@ func TestEntryJSON(t *testing.T) {
 	}
 }
 
+// TestServerTypes says what SHOW CREATE TABLE prints; the pairs were seen on
+// MySQL 9.7 and MariaDB 10.11.
+func TestServerTypes(t *testing.T) {
+	for _, c := range []struct{ written, mysql, mariadb string }{
+		{"INTEGER", "int", "int(11)"},
+		{"INT4 UNSIGNED", "int unsigned", "int(10) unsigned"},
+		{"INT(5) ZEROFILL", "int(5) unsigned zerofill", "int(5) unsigned zerofill"},
+		{"BIGINT ZEROFILL", "bigint(20) unsigned zerofill", "bigint(20) unsigned zerofill"},
+		{"BOOL", "tinyint(1)", "tinyint(1)"},
+		{"TINYINT(1) UNSIGNED", "tinyint unsigned", "tinyint(1) unsigned"},
+		{"MIDDLEINT", "mediumint", "mediumint(9)"},
+		{"SERIAL", "bigint unsigned", "bigint(20) unsigned"},
+		{"NUMERIC(5)", "decimal(5,0)", "decimal(5,0)"},
+		{"DEC", "decimal(10,0)", "decimal(10,0)"},
+		{"REAL", "double", "double"},
+		{"FLOAT(30)", "double", "double"},
+		{"FLOAT(24)", "float", "float"},
+		{"FLOAT(7,2) ZEROFILL", "float(7,2) unsigned zerofill", "float(7,2) unsigned zerofill"},
+		{"YEAR", "year", "year(4)"},
+		{"BIT", "bit(1)", "bit(1)"},
+		{"CHARACTER", "char(1)", "char(1)"},
+		{"CHAR(4) BYTE", "binary(4)", "binary(4)"},
+		{"NATIONAL VARCHAR(5)", "varchar(5)", "varchar(5)"},
+		{"VARCHAR(8) CHARACTER SET binary", "varbinary(8)", "varbinary(8)"},
+		{"TEXT(20)", "tinytext", "tinytext"},
+		{"TEXT(100)", "text", "text"},
+		{"TEXT(100) CHARACTER SET latin1", "tinytext", "tinytext"},
+		{"BLOB(70000)", "mediumblob", "mediumblob"},
+		{"LONG VARCHAR", "mediumtext", "mediumtext"},
+		{"JSON", "json", "longtext"},
+		{"ENUM('a', \"it's\")", "enum('a','it''s')", "enum('a','it''s')"},
+		{"DATETIME(0)", "datetime", "datetime"},
+		{"TIMESTAMP(3)", "timestamp(3)", "timestamp(3)"},
+		{"GEOMETRYCOLLECTION", "geomcollection", "geometrycollection"},
+	} {
+		for i, want := range []string{c.mysql, c.mariadb} {
+			tr := NewTracker(Config{ServerTypes: true}, nil, nil)
+			apply(t, tr, Statement{MariaDB: i == 1, Captured: all}, "CREATE TABLE t (a "+c.written+")")
+			if got := tr.Known("d", "t").Columns[0].Type; got != want {
+				t.Errorf("%s: %s, want %s", c.written, got, want)
+			}
+		}
+	}
+	tr := NewTracker(Config{ServerTypes: true}, nil, nil)
+	apply(t, tr, Statement{}, "CREATE TABLE t (a TEXT, b TINYTEXT) CHARSET latin1", "ALTER TABLE t CONVERT TO CHARACTER SET utf8mb4")
+	if got, want := shape(tr.Known("d", "t")), "a mediumtext, b text"; got != want {
+		t.Errorf("converted: %s, want %s", got, want)
+	}
+}
+
 func TestLoadScript(t *testing.T) {
 	tr := NewTracker(DefaultConfig(), nil, nil)
 	script := `-- MySQL dump
@@ -440,6 +499,36 @@ CREATE TABLE bad (x int;
 	if tr.NotUnderstood() != 1 {
 		t.Errorf("%d not understood, want 1", tr.NotUnderstood())
 	}
+}
+
+// FuzzApply feeds statements that no server checked: whatever they say, the
+// tracker neither panics nor changes a table that it has handed out.
+func FuzzApply(f *testing.F) {
+	for _, s := range []string{
+		"ALTER TABLE t DROP a, MODIFY a INT FIRST", "ALTER TABLE t ADD a INT AFTER b, RENAME COLUMN b TO a", "ALTER TABLE t DROP a, DROP b, DROP c",
+		"ALTER TABLE t ADD SYSTEM VERSIONING, DROP a", "ALTER TABLE t ADD PERIOD FOR p (a, b), ADD PRIMARY KEY (p WITHOUT OVERLAPS)", "RENAME TABLE t TO t, t TO u",
+		"ALTER TABLE t CONVERT TO CHARACTER SET binary, CHANGE b b TEXT(5) AFTER c",
+	} {
+		f.Add(s, true)
+		f.Add(s, false)
+	}
+	f.Fuzz(func(t *testing.T, sql string, maria bool) {
+		tr := NewTracker(Config{ServerTypes: true, LowerCase: LowerCaseUnknown}, nil, nil)
+		apply(t, tr, Statement{MariaDB: true}, "CREATE TABLE t (a INT, b TEXT, c INT, PRIMARY KEY (c, a)) WITH SYSTEM VERSIONING")
+		table := tr.Known("d", "t")
+		was := shape(table)
+		for range 2 {
+			if _, err := tr.Apply(t.Context(), Statement{SQL: sql, Database: "d", MariaDB: maria}); err != nil {
+				t.Error(err)
+			}
+		}
+		if now := shape(table); now != was {
+			t.Errorf("%s became %s", was, now)
+		}
+		for _, l := range tr.tables {
+			shape(l.Table)
+		}
+	})
 }
 
 func BenchmarkTable(b *testing.B) {
