@@ -167,11 +167,13 @@ func (n *Node) Active(ctx context.Context, destination string) bool {
 	if err != nil {
 		return false
 	}
-	var all []struct{ Destination, State string }
+	var all struct {
+		Destinations []struct{ Destination, State string }
+	}
 	if json.Unmarshal(body, &all) != nil {
 		return false
 	}
-	for _, d := range all {
+	for _, d := range all.Destinations {
 		if d.Destination == destination {
 			return d.State == "active"
 		}

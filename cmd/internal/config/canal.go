@@ -15,7 +15,7 @@ import (
 	"github.com/canal-relay/canal-relay/cmd/internal/config/keys"
 	"github.com/canal-relay/canal-relay/cmd/internal/config/properties"
 	"github.com/canal-relay/canal-relay/ha"
-	"github.com/canal-relay/canal-relay/ha/zookeeper"
+	"github.com/canal-relay/canal-relay/ha/zookeeper/session"
 )
 
 // Names of the files and of a directory that holds no destination.
@@ -168,7 +168,7 @@ func (r *reader) checkServers(list string) {
 	if list == "" {
 		return
 	}
-	if err := (zookeeper.Config{Servers: list, ID: "any"}).Validate(); err != nil {
+	if err := (session.Config{Servers: list}).Validate(); err != nil {
 		r.blame(key, "%v: write host:port,…, or leave it blank for a node without ZooKeeper", err)
 	}
 	hosts, _, _ := strings.Cut(list, "/")
