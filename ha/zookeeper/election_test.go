@@ -113,6 +113,36 @@ func TestSilentLinkEndsTheTermBeforeTheSession(t *testing.T) {
 	})
 }
 
+// The owner's ZooKeeper server is cut off from the others. It goes on answering
+// pings, but the session expires behind its back: the owner leaves it while the
+// lease lasts, and stops in time if it finds no other server.
+func TestIsolatedServer(t *testing.T) {
+	for _, alone := range []bool{false, true} {
+		bubble(t, func(t *testing.T, s *zktest.Server) {
+			l := newLog()
+			c := config(s, "a:1")
+			cut := unreachable(&c)
+			a := start(t, c, &starter{node: "a", log: l})
+			settle(time.Second)
+			b := start(t, config(s, "b:1"), &starter{node: "b", log: l})
+			settle(10 * time.Second)
+			isolated := time.Since(l.began)
+			cut.Store(alone)
+			s.Isolate(owner(t, s).Owner)
+			settle(20 * time.Second)
+			if alone {
+				sameLines(t, l, "a starts", "a dropped", "b starts")
+				within(t, "stopping", l.at(t, "a dropped", 1)-isolated, 2*time.Second, 4*time.Second)
+				within(t, "the take-over", l.at(t, "b starts", 1)-l.at(t, "a dropped", 1), 2*time.Second, 6*time.Second)
+			} else {
+				sameLines(t, l, "a starts")
+			}
+			a.stop()
+			b.stop()
+		})
+	}
+}
+
 func TestShortLinkLossChangesNothing(t *testing.T) {
 	bubble(t, func(t *testing.T, s *zktest.Server) {
 		l := newLog()

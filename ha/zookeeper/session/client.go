@@ -63,6 +63,7 @@ type Client struct {
 
 	mu      sync.Mutex // guards what follows
 	conn    *zk.Conn   // nil before Run and after it
+	link    *link      // the latest connection
 	session State
 	granted State         // what the latest connect response says
 	changed chan struct{} // closed and replaced when session changes
@@ -182,7 +183,21 @@ func (c *Client) dialer(ctx context.Context) zk.Dialer {
 			c.sayAway(ctx, err)
 			return nil, err
 		}
-		return newLink(ctx, conn, c), nil
+		l := newLink(ctx, conn, c)
+		c.mu.Lock()
+		c.link = l
+		c.mu.Unlock()
+		return l, nil
+	}
+}
+
+// hangUp closes the connection; the zk client then opens another one.
+func (c *Client) hangUp() {
+	c.mu.Lock()
+	l := c.link
+	c.mu.Unlock()
+	if l != nil {
+		l.Close()
 	}
 }
 

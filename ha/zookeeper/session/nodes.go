@@ -41,14 +41,18 @@ func (c *Client) ACL() []zk.ACL {
 }
 
 // beat asks the leader something several times in a session timeout, so that the
-// lease is proved again and again, also while nothing else happens.
+// lease is proved again and again, also while nothing else happens. A server that
+// does not bring the leader's answer is left for another one while the lease lasts.
 func (c *Client) beat(ctx context.Context) error {
 	tick := time.NewTicker(c.config.SessionTimeout / 6)
 	defer tick.Stop()
 	for {
-		_, err := Call(ctx, c, func(conn *zk.Conn) (string, error) { return conn.Sync("/") })
-		if err != nil && ctx.Err() == nil && !errors.Is(err, ErrNone) {
-			c.log.Debug("ZooKeeper heartbeat not answered", "error", err)
+		limited, cancel := context.WithTimeout(ctx, c.config.SessionTimeout/3)
+		_, err := Call(limited, c, func(conn *zk.Conn) (string, error) { return conn.Sync("/") })
+		cancel()
+		if errors.Is(err, context.DeadlineExceeded) {
+			c.log.Warn("ZooKeeper did not answer in time; trying another connection")
+			c.hangUp()
 		}
 		select {
 		case <-tick.C:

@@ -22,10 +22,10 @@ func (s *Server) Expire(id int64) {
 	if ss == nil || s.closed {
 		return
 	}
-	s.endSession(id)
 	if ss.link != nil {
-		s.drop(ss.link)
+		s.drop(ss.link) // first: the client hears nothing of the nodes that go
 	}
+	s.endSession(id)
 }
 
 // Cut closes every connection. Sessions live on, and clients may come back.
@@ -69,6 +69,17 @@ func (s *Server) Pause(id int64) {
 	defer s.mu.Unlock()
 	if ss := s.sessions[id]; ss != nil && ss.link != nil {
 		ss.link.paused = true
+	}
+}
+
+// Isolate makes a session's connection that to a server which is cut off from
+// the others: it answers pings and reads, but nothing that needs the leader, and
+// the leader lets the session expire.
+func (s *Server) Isolate(id int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if ss := s.sessions[id]; ss != nil && ss.link != nil {
+		ss.link.isolated = true
 	}
 }
 

@@ -23,10 +23,11 @@ type watchKey struct {
 // link is one connection. Its fields are guarded by the server's lock, but for
 // the queue, which has its own.
 type link struct {
-	conn    net.Conn
-	session int64
-	paused  bool
-	watches map[watchKey]bool
+	conn     net.Conn
+	session  int64
+	paused   bool
+	isolated bool
+	watches  map[watchKey]bool
 
 	mu     sync.Mutex
 	queue  []frame

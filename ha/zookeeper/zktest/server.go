@@ -208,8 +208,12 @@ func (s *Server) request(l *link, r *reader) {
 		s.drop(l)
 		return
 	}
-	ss.timer.Reset(ss.timeout)
 	xid, op := r.int32(), r.int32()
+	if !l.isolated {
+		ss.timer.Reset(ss.timeout)
+	} else if op != opPing && op != opExists && op != opGetData {
+		return
+	}
 	body, code := s.answer(l, op, r)
 	if s.losing && op == s.loseOp {
 		s.losing = false
