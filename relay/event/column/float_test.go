@@ -105,9 +105,9 @@ func exactly(v float64, sig int) string {
 // TestFloatShortest compares the fast way, where it is taken, with the exact one.
 func TestFloatShortest(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	n := 200_000
+	n := 40_000
 	if testing.Short() {
-		n = 20_000
+		n = 4_000
 	}
 	fast := 0
 	for range n {
