@@ -17,6 +17,7 @@ import (
 	"github.com/canal-relay/canal-relay/ha/zookeeper"
 	"github.com/canal-relay/canal-relay/metrics"
 	"github.com/canal-relay/canal-relay/mqstarter"
+	"github.com/canal-relay/canal-relay/relay/filter"
 	"github.com/canal-relay/canal-relay/relay/position"
 )
 
@@ -169,6 +170,11 @@ func (n *node) build() error {
 func (n *node) destination(i *config.Instance) (*destination, error) {
 	d := &destination{instance: i, metrics: n.metrics.Destination(i.Name)}
 	log := n.log.With("destination", i.Name)
+	for key, list := range map[string]string{"regex": i.Filter.Regex, "black.regex": i.Filter.BlackRegex} {
+		if torn := filter.Torn(list); torn != "" {
+			log.Warn("configuration", "key", "canal.instance.filter."+key, "note", tornText(torn))
+		}
+	}
 	routing := i.Starter.Router.Fingerprint()
 	var elector ha.Elector = ha.Static{}
 	var cursor mqstarter.Cursor = position.NewFile(i.MetaFile, i.Name, i.Relay.GTID, routing)
@@ -205,9 +211,6 @@ func (n *node) status() []metrics.Status {
 	for _, d := range n.destinations {
 		role, since, reason := d.monitor.State()
 		s := metrics.Status{Destination: d.instance.Name, State: metrics.State(role), Since: since, Reason: reason}
-		if role == ha.Failed {
-			s.Reason, s.LastError, s.LastErrorAt = "failed: "+reason, reason, since
-		}
 		if role == ha.Active {
 			s.Owner = n.config.Identity
 		}

@@ -174,10 +174,9 @@ func TestStackFailover(t *testing.T) {
 			conn := w.admin()
 			w.exec(conn, "USE "+w.name,
 				"CREATE TABLE acct (id INT PRIMARY KEY, n INT NOT NULL, name VARCHAR(30), amount DECIMAL(10,2), at DATETIME)")
-			var writers sync.WaitGroup
-			writers.Add(1)
-			done := make(chan struct{})
-			go func() { defer writers.Done(); defer close(done); w.write(conn, 60_000*(*scale)) }()
+			var writer sync.WaitGroup
+			faultsOver := make(chan struct{})
+			writer.Go(func() { w.write(conn, 60_000*(*scale), faultsOver) })
 			w.fault(ctx, func(n *local.Node) { _ = n.Stop(syscall.SIGKILL, 5*time.Second) })
 			w.cutDumps()
 			w.fault(ctx, func(n *local.Node) { _ = n.Stop(syscall.SIGKILL, 5*time.Second) })
@@ -186,8 +185,8 @@ func TestStackFailover(t *testing.T) {
 					t.Errorf("SIGTERM: %v", err)
 				}
 			})
-			<-done
-			writers.Wait()
+			close(faultsOver)
+			writer.Wait()
 			w.exec(conn, "CREATE TABLE finished (id INT PRIMARY KEY)")
 			changes, repeats := w.prove(ctx, conn)
 			t.Logf("%d changes, %d sent twice", changes, repeats)
@@ -208,21 +207,35 @@ func (w *world) fault(ctx context.Context, do func(*local.Node)) {
 // cutDumps kills every dump session on the server.
 func (w *world) cutDumps() {
 	conn := w.admin()
-	r, err := conn.Execute("SELECT id FROM information_schema.processlist WHERE command LIKE 'Binlog Dump%'")
-	if err != nil {
-		w.Fatal(err)
+	for {
+		r, err := conn.Execute("SELECT id FROM information_schema.processlist WHERE command LIKE 'Binlog Dump%'")
+		if err != nil {
+			w.Fatal(err)
+		}
+		for i := range r.RowNumber() {
+			id, _ := r.GetInt(i, 0)
+			_, _ = conn.Execute(fmt.Sprintf("KILL %d", id))
+		}
+		if r.RowNumber() > 0 {
+			w.Logf("%d dump sessions cut", r.RowNumber())
+			return
+		}
+		time.Sleep(10 * time.Millisecond) // the owner is about to open one
 	}
-	for i := range r.RowNumber() {
-		id, _ := r.GetInt(i, 0)
-		_, _ = conn.Execute(fmt.Sprintf("KILL %d", id))
-	}
-	w.Logf("%d dump sessions cut", r.RowNumber())
 }
 
-// write inserts rows in transactions of 100, changes every sixth and deletes every twelfth, with a DDL now and then.
-func (w *world) write(conn *client.Conn, rows int) {
+// write inserts rows in transactions of 100, changes every sixth and deletes every twelfth, with a DDL now and then:
+// so many rows, and on until enough is closed.
+func (w *world) write(conn *client.Conn, rows int, enough <-chan struct{}) {
 	var q strings.Builder
-	for id := 0; id < rows; id += 100 {
+	for id := 0; ; id += 100 {
+		select {
+		case <-enough:
+			if id >= rows {
+				return
+			}
+		default:
+		}
 		q.Reset()
 		q.WriteString("INSERT INTO acct (id, n, name, amount, at) VALUES ")
 		for i := id; i < id+100; i++ {
@@ -238,7 +251,7 @@ func (w *world) write(conn *client.Conn, rows int) {
 		if id%1200 == 0 {
 			statements = append(statements, fmt.Sprintf("DELETE FROM acct WHERE id BETWEEN %d AND %d", id, id+99))
 		}
-		if id%(rows/4) == 0 && id > 0 {
+		if id%15_000 == 0 && id > 0 {
 			statements = append(statements, fmt.Sprintf("ALTER TABLE acct ADD COLUMN c%d INT NULL DEFAULT 7", id), fmt.Sprintf("ALTER TABLE acct DROP COLUMN c%d", id))
 		}
 		if err := local.Exec(conn, statements...); err != nil {
