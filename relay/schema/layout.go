@@ -195,7 +195,7 @@ func (a *alteration) prepare(i ddl.Item, database string) error {
 	again := slices.ContainsFunc(a.named, func(n string) bool { return strings.EqualFold(n, i.Column.Name) })
 	a.named = append(a.named, i.Column.Name)
 	switch i.Op {
-	case ddl.DropColumn, ddl.ChangeColumn, ddl.RenameColumn, ddl.SetVisible, ddl.SetInvisible:
+	case ddl.DropColumn, ddl.ChangeColumn, ddl.RenameColumn, ddl.SetVisibility:
 		if was < 0 && !i.If && i.Op == ddl.ChangeColumn && a.adds(i.Column.Name) { // MariaDB: it takes the place of the addition
 			a.items = slices.DeleteFunc(a.items, func(b ddl.Item) bool { return b.Op == ddl.AddColumn && strings.EqualFold(b.Column.Name, i.Column.Name) })
 			i.Op = ddl.AddColumn
@@ -270,8 +270,8 @@ func (a *alteration) keep(c Column) {
 		case ddl.RenameColumn:
 			c.Name = i.Column.Name
 			a.became[strings.ToLower(name)] = c.Name
-		case ddl.SetVisible, ddl.SetInvisible:
-			c.Invisible = i.Op == ddl.SetInvisible
+		case ddl.SetVisibility:
+			c.Invisible = i.Column.Invisible
 		}
 	}
 	a.Columns = append(a.Columns, c)

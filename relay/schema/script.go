@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/canal-relay/canal-relay/relay/schema/ddl"
+	"github.com/canal-relay/canal-relay/relay/schema/ddl/lex"
 )
 
 // LoadScript takes up the tables and databases that a script defines: a dump,
@@ -13,7 +14,7 @@ import (
 // see NotUnderstood.
 func (t *Tracker) LoadScript(ctx context.Context, text string) error {
 	database := ""
-	for _, sql := range ddl.SplitStatements(text) {
+	for _, sql := range lex.SplitStatements(text) {
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("read schema script: %w", err)
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/canal-relay/canal-relay/relay/position"
 	"github.com/canal-relay/canal-relay/relay/schema/ddl"
+	"github.com/canal-relay/canal-relay/relay/schema/ddl/lex"
 )
 
 // ErrNoTable says that no definition of a table can be had: the source has no
@@ -149,7 +150,7 @@ func (t *Tracker) fetch(ctx context.Context, schema, name string) (*layout, stri
 func (t *Tracker) define(schema, name string, q Statement) (*layout, error) {
 	o := ddl.Options{SQLMode: q.SQLMode, MariaDB: q.MariaDB, Version: q.Version}
 	if strings.HasPrefix(q.SQL, `CREATE TABLE "`) {
-		o.SQLMode |= ansiQuotes // the session that asked runs with it
+		o.SQLMode |= lex.ANSIQuotes // the session that asked runs with it
 	}
 	st, err := ddl.Parse(q.SQL, schema, o)
 	if err != nil {
@@ -164,8 +165,6 @@ func (t *Tracker) define(schema, name string, q Statement) (*layout, error) {
 	}
 	return nil, fmt.Errorf("%w: %s.%s is not a table with columns of its own", ErrNoTable, schema, name)
 }
-
-const ansiQuotes = 1 << 2 // the bit of sql_mode
 
 // key is how the server compares names.
 func (t *Tracker) key(schema, table string) key {

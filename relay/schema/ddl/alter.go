@@ -1,6 +1,10 @@
 package ddl
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/canal-relay/canal-relay/relay/schema/ddl/lex"
+)
 
 // tableWords are the options of ALTER TABLE that may stand without an equals
 // sign. With one, any word is an option: engines have their own.
@@ -16,16 +20,16 @@ var tableWords = []string{
 func (p *parser) alterTable() {
 	p.ifExists()
 	n := p.subject(Alter)
-	if p.failed != "" {
+	if p.Failed() != "" {
 		return
 	}
 	p.wait()
 	a := &alteration{parser: p, table: n, effect: AlterTable{Name: n}}
-	for !p.end() && !p.peek(0).punct(';') {
+	for !p.statementEnd() {
 		a.item()
-		p.acceptPunct(',')
+		p.AcceptPunct(',')
 	}
-	if p.failed != "" {
+	if p.Failed() != "" {
 		return
 	}
 	if a.options {
@@ -59,58 +63,51 @@ func (a *alteration) item() {
 	if a.tableOption() {
 		return
 	}
-	switch t := a.take(); {
-	case a.peek(0).is("PARTITION") && !t.is("CONVERT"): // TRUNCATE PARTITION a, b and the like stand alone
+	switch t := a.Take(); {
+	case a.Peek(0).Is("PARTITION") && !t.Is("CONVERT"): // TRUNCATE PARTITION a, b and the like stand alone
 		a.announce(Alter)
-		a.skipToEnd()
-	case t.is("ADD"):
+		a.skipStatement()
+	case t.Is("ADD"):
 		a.addItem()
-	case t.is("DROP"):
+	case t.Is("DROP"):
 		a.dropItem()
-	case t.any("MODIFY", "CHANGE"):
-		a.changeItem(t.is("MODIFY"))
-	case t.is("RENAME"):
+	case t.Any("MODIFY", "CHANGE"):
+		a.changeItem(t.Is("MODIFY"))
+	case t.Is("RENAME"):
 		a.renameItem()
-	case t.is("ALTER"):
+	case t.Is("ALTER"):
 		a.alterItem()
-	case t.is("CONVERT"):
+	case t.Is("CONVERT"):
 		a.convertItem()
-	case t.is("ORDER"):
+	case t.Is("ORDER"):
 		a.orderItem()
-	case t.is("PARTITION") && a.peek(0).is("BY"), t.is("REMOVE"): // Canal says nothing about either
-		a.skipToEnd()
-	case t.any("ALGORITHM", "LOCK", "ANALYZE", "CHECK", "COALESCE", "DISABLE", "DISCARD", "ENABLE", "EXCHANGE", "FORCE", "IMPORT", "OPTIMIZE", "REBUILD",
+	case t.Is("PARTITION") && a.Peek(0).Is("BY"), t.Is("REMOVE"): // Canal says nothing about either
+		a.skipStatement()
+	case t.Any("ALGORITHM", "LOCK", "ANALYZE", "CHECK", "COALESCE", "DISABLE", "DISCARD", "ENABLE", "EXCHANGE", "FORCE", "IMPORT", "OPTIMIZE", "REBUILD",
 		"REORGANIZE", "REPAIR", "SECONDARY_LOAD", "SECONDARY_UNLOAD", "TRUNCATE", "UPGRADE", "VALIDATION", "WITH", "WITHOUT"):
 		a.announce(Alter)
 		a.skipItem()
 	default:
-		a.ahead = append([]token{t}, a.ahead...)
-		a.fail("an item of ALTER TABLE")
-	}
-}
-
-// skipToEnd passes over the rest of the statement.
-func (a *alteration) skipToEnd() {
-	for !a.end() && !a.peek(0).punct(';') {
-		a.skip()
+		a.Untake(t)
+		a.Fail("an item of ALTER TABLE")
 	}
 }
 
 // tableOption takes a table option.
 func (a *alteration) tableOption() bool {
 	var charset, collation string
-	switch t := a.peek(0); {
+	switch t := a.Peek(0); {
 	case a.charset(&charset):
 		a.collate(&collation)
 	case a.collate(&collation):
-	case t.any("DATA", "INDEX") && a.peek(1).is("DIRECTORY"):
-		a.take()
-		a.take()
+	case t.Any("DATA", "INDEX") && a.Peek(1).Is("DIRECTORY"):
+		a.Take()
+		a.Take()
 		a.option()
-	case t.any("ALGORITHM", "LOCK"):
+	case t.Any("ALGORITHM", "LOCK"):
 		return false
-	case t.any(tableWords...), t.kind != tokenPunct && a.peek(1).punct('='):
-		a.take()
+	case t.Any(tableWords...), t.Kind != lex.Punct && a.Peek(1).IsPunct('='):
+		a.Take()
 		a.option()
 	default:
 		return false
@@ -128,19 +125,19 @@ func (a *alteration) addItem() {
 		return
 	}
 	switch {
-	case a.peek(0).is("PERIOD") && a.peek(1).is("FOR"):
+	case a.Peek(0).Is("PERIOD") && a.Peek(1).Is("FOR"):
 		a.announce(Alter)
 		if period := a.period(); !strings.EqualFold(period[0], "SYSTEM_TIME") {
 			a.add(Item{Op: AddPeriod, Keys: period})
 		}
-	case a.accept("SYSTEM", "VERSIONING"):
+	case a.Accept("SYSTEM", "VERSIONING"):
 		a.announce(Alter)
 		a.add(Item{Op: AddVersioning})
 	default:
 		a.announce(Alter)
-		a.accept("COLUMN")
+		a.Accept("COLUMN")
 		exists := a.ifExists()
-		if !a.acceptPunct('(') {
+		if !a.AcceptPunct('(') {
 			a.addColumn(exists)
 			return
 		}
@@ -154,8 +151,8 @@ func (a *alteration) addItem() {
 			}
 			a.addColumn(exists)
 		})
-		if !a.acceptPunct(')') {
-			a.fail("a closing bracket")
+		if !a.AcceptPunct(')') {
+			a.Fail("a closing bracket")
 		}
 	}
 }
@@ -163,13 +160,11 @@ func (a *alteration) addItem() {
 // addConstraint announces a key. Canal says nothing about foreign keys and
 // checks.
 func (a *alteration) addConstraint(primary []string) {
-	t := a.peek(0)
-	switch {
-	case primary != nil:
+	if !a.Peek(0).Any("FOREIGN", "CHECK") {
 		a.announce(CIndex)
+	}
+	if primary != nil {
 		a.add(Item{Op: AddPrimaryKey, Keys: primary})
-	case !t.any("FOREIGN", "CHECK"):
-		a.announce(CIndex)
 	}
 	a.skipItem()
 }
@@ -183,37 +178,37 @@ func (a *alteration) addColumn(exists bool) {
 // place takes FIRST and AFTER.
 func (a *alteration) place(i *Item) {
 	switch {
-	case a.accept("FIRST"):
+	case a.Accept("FIRST"):
 		i.First = true
-	case a.accept("AFTER"):
+	case a.Accept("AFTER"):
 		i.After = a.ident()
 	}
-	if !a.itemEnd() && !a.peek(0).any("PARTITION", "REMOVE") {
-		a.fail("a comma")
+	if !a.itemEnd() && !a.Peek(0).Any("PARTITION", "REMOVE") {
+		a.Fail("a comma")
 	}
 }
 
 func (a *alteration) dropItem() {
 	switch {
-	case a.accept("PRIMARY", "KEY"):
+	case a.Accept("PRIMARY", "KEY"):
 		a.announce(Alter)
 		a.add(Item{Op: DropPrimaryKey})
-	case a.acceptAny("INDEX", "KEY", "CONSTRAINT"):
+	case a.AcceptAny("INDEX", "KEY", "CONSTRAINT"):
 		a.announce(DIndex)
 		exists := a.ifExists()
 		if isPrimary(a.ident()) {
 			a.add(Item{Op: DropPrimaryKey, If: exists})
 		}
-	case a.accept("FOREIGN", "KEY"):
+	case a.Accept("FOREIGN", "KEY"):
 		a.announce(DIndex)
-	case a.accept("SYSTEM", "VERSIONING"):
+	case a.Accept("SYSTEM", "VERSIONING"):
 		a.announce(Alter)
 		a.add(Item{Op: DropVersioning})
-	case a.peek(0).is("CHECK"), a.peek(0).is("PERIOD") && a.peek(1).is("FOR"):
+	case a.Peek(0).Is("CHECK"), a.Peek(0).Is("PERIOD") && a.Peek(1).Is("FOR"):
 		a.announce(Alter)
 	default:
 		a.announce(Alter)
-		a.accept("COLUMN")
+		a.Accept("COLUMN")
 		exists := a.ifExists()
 		a.add(Item{Op: DropColumn, Old: a.ident(), If: exists})
 	}
@@ -222,7 +217,7 @@ func (a *alteration) dropItem() {
 
 func (a *alteration) changeItem(modify bool) {
 	a.announce(Alter)
-	a.accept("COLUMN")
+	a.Accept("COLUMN")
 	i := Item{Op: ChangeColumn, If: a.ifExists()}
 	if !modify {
 		i.Old = a.ident()
@@ -237,23 +232,23 @@ func (a *alteration) changeItem(modify bool) {
 
 func (a *alteration) renameItem() {
 	switch {
-	case a.accept("COLUMN"):
+	case a.Accept("COLUMN"):
 		a.announce(Alter)
 		i := Item{Op: RenameColumn, If: a.ifExists(), Old: a.ident()}
-		if !a.accept("TO") {
-			a.fail("TO")
+		if !a.Accept("TO") {
+			a.Fail("TO")
 		}
 		i.Column.Name = a.ident()
 		a.add(i)
-	case a.acceptAny("INDEX", "KEY"):
+	case a.AcceptAny("INDEX", "KEY"):
 		a.announce(Alter)
 		a.skipItem()
 	default:
-		if !a.acceptAny("TO", "AS") {
-			a.acceptPunct('=')
+		if !a.AcceptAny("TO", "AS") {
+			a.AcceptPunct('=')
 		}
 		to := a.name()
-		a.results = append(a.results, Result{Kind: Rename, Schema: to.Schema, Table: to.Table, OldSchema: a.table.Schema, OldTable: a.table.Table})
+		a.results = append(a.results, renamed(a.table, to))
 		a.effect.RenameTo = to
 	}
 }
@@ -261,18 +256,15 @@ func (a *alteration) renameItem() {
 // alterItem reads ALTER [COLUMN] c …, of which only its visibility matters.
 func (a *alteration) alterItem() {
 	a.announce(Alter)
-	if a.peek(0).any("INDEX", "KEY", "CHECK", "CONSTRAINT") {
+	if a.Peek(0).Any("INDEX", "KEY", "CHECK", "CONSTRAINT") {
 		a.skipItem()
 		return
 	}
-	a.accept("COLUMN")
+	a.Accept("COLUMN")
 	exists := a.ifExists()
 	name := a.ident()
-	switch {
-	case a.accept("SET", "INVISIBLE"):
-		a.add(Item{Op: SetInvisible, Old: name, If: exists})
-	case a.accept("SET", "VISIBLE"):
-		a.add(Item{Op: SetVisible, Old: name, If: exists})
+	if hidden := a.Accept("SET", "INVISIBLE"); hidden || a.Accept("SET", "VISIBLE") {
+		a.add(Item{Op: SetVisibility, Old: name, If: exists, Column: Column{Invisible: hidden}})
 	}
 	a.skipItem()
 }
@@ -283,25 +275,25 @@ func (a *alteration) convertItem() {
 	a.announce(Alter)
 	i := Item{Op: ConvertCharset}
 	switch {
-	case a.accept("TO"):
+	case a.Accept("TO"):
 		if !a.charset(&i.Charset) {
-			a.fail("CHARACTER SET")
+			a.Fail("CHARACTER SET")
 		}
 		a.collate(&i.Collation)
 		a.add(i)
-	case a.accept("TABLE"): // it becomes a partition of this one
+	case a.Accept("TABLE"): // it becomes a partition of this one
 		a.others = append(a.others, DropTable{Name: a.name()})
-		a.skipToEnd()
-	case a.accept("PARTITION"): // it becomes a table
+		a.skipStatement()
+	case a.Accept("PARTITION"): // it becomes a table
 		a.ident()
-		if !a.accept("TO", "TABLE") {
-			a.fail("TO TABLE")
+		if !a.Accept("TO", "TABLE") {
+			a.Fail("TO TABLE")
 			return
 		}
 		a.others = append(a.others, CreateLike{Name: a.name(), Like: a.table})
 		a.skipItem()
 	default:
-		a.fail("TO")
+		a.Fail("TO")
 	}
 }
 
@@ -309,14 +301,14 @@ func (a *alteration) convertItem() {
 // column follows it.
 func (a *alteration) orderItem() {
 	a.announce(Alter)
-	a.accept("BY")
+	a.Accept("BY")
 	for {
 		a.name()
-		a.acceptAny("ASC", "DESC")
-		next := a.peek(2)
-		if !a.peek(0).punct(',') || next.kind != tokenEnd && !next.punct(',') && !next.punct('.') && !next.punct(';') && !next.any("ASC", "DESC") {
+		a.AcceptAny("ASC", "DESC")
+		next := a.Peek(2)
+		if !a.Peek(0).IsPunct(',') || next.Kind != lex.End && !next.IsPunct(',') && !next.IsPunct('.') && !next.IsPunct(';') && !next.Any("ASC", "DESC") {
 			return
 		}
-		a.take()
+		a.Take()
 	}
 }

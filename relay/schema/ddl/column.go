@@ -1,10 +1,10 @@
 package ddl
 
 import (
-	"encoding/hex"
-	"math/big"
 	"strconv"
 	"strings"
+
+	"github.com/canal-relay/canal-relay/relay/schema/ddl/lex"
 )
 
 // bases maps the words of a type, lower case and joined by blanks, to the type
@@ -50,18 +50,18 @@ func (p *parser) column() Column {
 
 // columnType takes the words of a type and its arguments.
 func (p *parser) columnType(c *Column) {
-	first := p.peek(0)
-	if first.kind != tokenWord {
-		p.fail("a type")
+	first := p.Peek(0)
+	if first.Kind != lex.Word {
+		p.Fail("a type")
 		return
 	}
-	p.take()
-	words := first.text
-	if p.acceptPunct('.') { // MariaDB: mariadb_schema.date
-		words = p.take().text
+	p.Take()
+	words := first.Text
+	if p.AcceptPunct('.') { // MariaDB: mariadb_schema.date
+		words = p.Take().Text
 	}
-	for more := following[strings.ToLower(first.text)]; p.peek(0).any(more...); {
-		words += " " + p.take().text
+	for more := following[strings.ToLower(first.Text)]; p.Peek(0).Any(more...); {
+		words += " " + p.Take().Text
 	}
 	c.Type = words
 	c.Base = strings.ToLower(words)
@@ -69,15 +69,15 @@ func (p *parser) columnType(c *Column) {
 		c.Base = b
 	}
 	var written []string
-	if p.peek(0).punct('(') {
-		p.take()
+	if p.Peek(0).IsPunct('(') {
+		p.Take()
 		p.list(func() {
 			arg, text := p.argument()
 			c.Args = append(c.Args, arg)
 			written = append(written, text)
 		})
-		if !p.acceptPunct(')') {
-			p.fail("a closing bracket")
+		if !p.AcceptPunct(')') {
+			p.Fail("a closing bracket")
 		}
 	}
 	p.settle(c, strings.ToLower(words))
@@ -88,13 +88,13 @@ func (p *parser) columnType(c *Column) {
 
 // settle applies what a type's words imply besides their synonym.
 func (p *parser) settle(c *Column, words string) {
-	o := p.lex.o
+	o := p.Options()
 	switch {
 	case words == "float" && len(c.Args) == 1:
 		if n, err := strconv.Atoi(c.Args[0]); err == nil && n > 24 {
 			c.Type, c.Base = "double", "double" // as Canal prints it
 		}
-	case words == "real" && o.SQLMode&modeRealAsFloat != 0:
+	case words == "real" && o.SQLMode&lex.RealAsFloat != 0:
 		c.Base = "float"
 	case words == "serial":
 		c.Unsigned, c.Nullable = true, false
@@ -102,7 +102,7 @@ func (p *parser) settle(c *Column, words string) {
 		c.Base, c.Charset, c.Collation = "longtext", "utf8mb4", "utf8mb4_bin"
 	case strings.HasPrefix(words, "national") || strings.HasPrefix(words, "nchar") || words == "nvarchar":
 		c.Charset = "utf8mb3"
-	case o.MariaDB && o.SQLMode&modeOracle != 0:
+	case o.MariaDB && o.SQLMode&lex.Oracle != 0:
 		switch {
 		case words == "date":
 			c.Base = "datetime"
@@ -118,21 +118,21 @@ func (p *parser) settle(c *Column, words string) {
 // for it in mysqlType.
 func (p *parser) argument() (value, text string) {
 	for !p.itemEnd() {
-		t := p.take()
+		t := p.Take()
 		var v, s string
 		switch {
-		case t.kind == tokenString:
-			v = p.lex.o.unescape(t.text)
-			s = p.quote(v)
-		case t.any("X", "B") && p.peek(0).kind == tokenString:
-			digits := p.take().text
-			v = bits(t.text, digits[1:len(digits)-1])
-			s = p.quote(v)
-		case t.kind == tokenWord && len(t.text) > 2 && t.text[0] == '0' && (t.text[1] == 'x' || t.text[1] == 'b'):
-			v = bits(t.text[1:2], t.text[2:])
-			s = p.quote(v)
+		case t.Kind == lex.String:
+			v = p.Options().Unescape(t.Text)
+			s = p.Options().Quote(v)
+		case t.Any("X", "B") && p.Peek(0).Kind == lex.String:
+			digits := p.Take().Text
+			v = lex.Bits(t.Text, digits[1:len(digits)-1])
+			s = p.Options().Quote(v)
+		case t.Kind == lex.Word && len(t.Text) > 2 && t.Text[0] == '0' && (t.Text[1] == 'x' || t.Text[1] == 'b'):
+			v = lex.Bits(t.Text[1:2], t.Text[2:])
+			s = p.Options().Quote(v)
 		default:
-			v, s = t.text, t.text
+			v, s = t.Text, t.Text
 		}
 		if value != "" {
 			value, text = value+" ", text+" "
@@ -142,71 +142,43 @@ func (p *parser) argument() (value, text string) {
 	return value, text
 }
 
-// quote writes a label as Canal and SHOW CREATE TABLE do.
-func (p *parser) quote(s string) string {
-	if p.lex.o.SQLMode&modeNoBackslash == 0 {
-		s = strings.ReplaceAll(s, `\`, `\\`)
-	}
-	return "'" + strings.ReplaceAll(s, "'", "''") + "'"
-}
-
-// bits is the value of a hexadecimal (x) or binary (b) literal.
-func bits(form, digits string) string {
-	if form == "x" || form == "X" {
-		if len(digits)%2 == 1 {
-			digits = "0" + digits
-		}
-		b, err := hex.DecodeString(digits)
-		if err != nil {
-			return digits
-		}
-		return string(b)
-	}
-	n, ok := new(big.Int).SetString(digits, 2)
-	if !ok {
-		return digits
-	}
-	b := make([]byte, (len(digits)+7)/8)
-	return string(n.FillBytes(b))
-}
-
 // attributes takes what follows a column's type, up to the end of the item or
 // to what ALTER TABLE may have behind it. What it does not know it passes over.
 func (p *parser) attributes(c *Column, zerofill *bool) {
-	for !p.itemEnd() && !p.peek(0).any("FIRST", "AFTER", "PARTITION", "REMOVE") {
+	for !p.itemEnd() && !p.Peek(0).Any("FIRST", "AFTER", "PARTITION", "REMOVE") {
 		if p.charset(&c.Charset) || p.collate(&c.Collation) || p.key(c) || p.generated(c) {
 			continue
 		}
-		switch t := p.take(); {
-		case t.is("UNSIGNED"):
+		switch t := p.Take(); {
+		case t.Is("UNSIGNED"):
 			c.Unsigned = true
-		case t.is("ZEROFILL"):
+		case t.Is("ZEROFILL"):
 			*zerofill = true
-		case t.is("NOT") && p.accept("NULL"):
+		case t.Is("NOT") && p.Accept("NULL"):
 			c.Nullable = false
-		case t.is("NULL"):
+		case t.Is("NULL"):
 			c.Nullable = true
-		case t.is("DEFAULT"):
+		case t.Is("DEFAULT"):
 			p.expression()
-		case t.is("INVISIBLE"):
+		case t.Is("INVISIBLE"):
 			c.Invisible = true
-		case t.is("ASCII"):
+		case t.Is("ASCII"):
 			c.Charset = "latin1"
-		case t.is("UNICODE"):
+		case t.Is("UNICODE"):
 			c.Charset = "ucs2"
-		case t.is("BYTE"):
+		case t.Is("BYTE"):
 			c.Charset = "binary"
-		case t.any("COMMENT", "COLUMN_FORMAT", "STORAGE", "ENGINE_ATTRIBUTE", "SECONDARY_ENGINE_ATTRIBUTE", "CONSTRAINT"):
+		case t.Any("COMMENT", "COLUMN_FORMAT", "STORAGE", "ENGINE_ATTRIBUTE", "SECONDARY_ENGINE_ATTRIBUTE", "CONSTRAINT"):
 			p.option()
-		case t.is("REFERENCES"):
+		case t.Is("REFERENCES"):
 			p.references()
-		case t.is("ON"): // ON UPDATE CURRENT_TIMESTAMP(3)
-			p.take()
+		case t.Is("ON"): // ON UPDATE CURRENT_TIMESTAMP(3)
+			p.Take()
 			p.expression()
-		case t.punct('('):
-			p.ahead = append([]token{t}, p.ahead...)
-			p.skip()
-		case p.peek(0).punct('='):
+		case t.IsPunct('('):
+			p.Untake(t)
+			p.Skip()
+		case p.Peek(0).IsPunct('='):
 			p.option()
 		}
 	}
@@ -214,20 +186,20 @@ func (p *parser) attributes(c *Column, zerofill *bool) {
 
 // option takes the value of an option.
 func (p *parser) option() {
-	p.acceptPunct('=')
+	p.AcceptPunct('=')
 	if !p.itemEnd() {
-		p.skip()
+		p.Skip()
 	}
 }
 
 // key takes PRIMARY KEY, KEY, UNIQUE and SERIAL DEFAULT VALUE.
 func (p *parser) key(c *Column) bool {
 	switch {
-	case p.accept("PRIMARY", "KEY"), p.accept("PRIMARY"), p.accept("KEY"):
+	case p.Accept("PRIMARY", "KEY"), p.Accept("PRIMARY"), p.Accept("KEY"):
 		c.PrimaryKey, c.Nullable = true, false
-	case p.accept("UNIQUE"):
-		p.accept("KEY")
-	case p.accept("SERIAL", "DEFAULT", "VALUE"):
+	case p.Accept("UNIQUE"):
+		p.Accept("KEY")
+	case p.Accept("SERIAL", "DEFAULT", "VALUE"):
 		c.Nullable = false
 	default:
 		return false
@@ -237,61 +209,61 @@ func (p *parser) key(c *Column) bool {
 
 // generated takes [GENERATED ALWAYS] AS (…), and MariaDB's AS ROW START and END.
 func (p *parser) generated(c *Column) bool {
-	if !p.accept("GENERATED", "ALWAYS", "AS") && !p.accept("AS") {
+	if !p.Accept("GENERATED", "ALWAYS", "AS") && !p.Accept("AS") {
 		return false
 	}
 	switch {
-	case p.accept("ROW", "START"):
+	case p.Accept("ROW", "START"):
 		c.Nullable = false
-	case p.accept("ROW", "END"):
+	case p.Accept("ROW", "END"):
 		c.RowEnd, c.Nullable = true, false
 	default:
 		c.Generated = true
-		p.skip()
+		p.Skip()
 	}
 	return true
 }
 
 // charset takes [DEFAULT] CHARACTER SET [=] x.
 func (p *parser) charset(to *string) bool {
-	n := 0
-	if p.peek(0).is("DEFAULT") {
-		n = 1
-	}
+	n := p.optional("DEFAULT")
 	switch {
-	case p.peek(n).is("CHARSET"):
-		n++
-	case p.peek(n).any("CHARACTER", "CHAR") && p.peek(n+1).is("SET"):
-		n += 2
-	default:
-		return false
+	case p.Peek(n).Is("CHARSET"):
+		return p.value(n+1, to)
+	case p.Peek(n).Any("CHARACTER", "CHAR") && p.Peek(n+1).Is("SET"):
+		return p.value(n+2, to)
 	}
-	return p.value(n, to)
+	return false
 }
 
 // collate takes [DEFAULT] COLLATE [=] x.
 func (p *parser) collate(to *string) bool {
-	n := 0
-	if p.peek(0).is("DEFAULT") {
-		n = 1
+	n := p.optional("DEFAULT")
+	return p.Peek(n).Is("COLLATE") && p.value(n+1, to)
+}
+
+// optional is the number of tokens that a word takes which may stand here.
+func (p *parser) optional(word string) int {
+	if p.Peek(0).Is(word) {
+		return 1
 	}
-	return p.peek(n).is("COLLATE") && p.value(n+1, to)
+	return 0
 }
 
 // value takes n words, an equals sign that may stand there, and the name of a
 // character set or collation, which may be quoted.
 func (p *parser) value(n int, to *string) bool {
 	for range n {
-		p.take()
+		p.Take()
 	}
-	p.acceptPunct('=')
-	t := p.take()
-	v, ok := t.name()
-	if t.kind == tokenString {
-		v, ok = p.lex.o.unescape(t.text), true
+	p.AcceptPunct('=')
+	t := p.Take()
+	v, ok := t.Name()
+	if t.Kind == lex.String {
+		v, ok = p.Options().Unescape(t.Text), true
 	}
 	if !ok {
-		p.fail("a character set or collation")
+		p.Fail("a character set or collation")
 		return false
 	}
 	*to = strings.ToLower(v)
@@ -302,18 +274,18 @@ func (p *parser) value(n int, to *string) bool {
 // without meaning the column.
 func (p *parser) references() {
 	p.name()
-	if p.peek(0).punct('(') {
-		p.skip()
+	if p.Peek(0).IsPunct('(') {
+		p.Skip()
 	}
 	for {
 		switch {
-		case p.accept("MATCH"):
-			p.take()
-		case p.accept("ON", "DELETE"), p.accept("ON", "UPDATE"):
-			if p.acceptAny("SET", "NO") {
-				p.take()
+		case p.Accept("MATCH"):
+			p.Take()
+		case p.Accept("ON", "DELETE"), p.Accept("ON", "UPDATE"):
+			if p.AcceptAny("SET", "NO") {
+				p.Take()
 			} else {
-				p.acceptAny("RESTRICT", "CASCADE")
+				p.AcceptAny("RESTRICT", "CASCADE")
 			}
 		default:
 			return
@@ -325,24 +297,24 @@ func (p *parser) references() {
 // MariaDB, several of them joined by operators.
 func (p *parser) expression() {
 	for {
-		for p.peek(0).kind == tokenPunct && strings.IndexByte("+-!~", p.peek(0).text[0]) >= 0 {
-			p.take()
+		for p.Peek(0).Kind == lex.Punct && strings.IndexByte("+-!~", p.Peek(0).Text[0]) >= 0 {
+			p.Take()
 		}
-		if p.accept("NEXT", "VALUE", "FOR") {
+		if p.Accept("NEXT", "VALUE", "FOR") {
 			p.name()
 		} else {
-			word := p.peek(0).kind == tokenWord
-			p.skip()
-			for p.peek(0).kind == tokenString || word && p.peek(0).punct('(') {
-				p.skip()
+			word := p.Peek(0).Kind == lex.Word
+			p.Skip()
+			for p.Peek(0).Kind == lex.String || word && p.Peek(0).IsPunct('(') {
+				p.Skip()
 			}
-			for p.acceptPunct('.') {
-				p.take()
+			for p.AcceptPunct('.') {
+				p.Take()
 			}
 		}
-		if t := p.peek(0); t.kind != tokenPunct || strings.IndexByte("+-*/%|&^<>=", t.text[0]) < 0 {
+		if t := p.Peek(0); t.Kind != lex.Punct || strings.IndexByte("+-*/%|&^<>=", t.Text[0]) < 0 {
 			return
 		}
-		p.take()
+		p.Take()
 	}
 }

@@ -1,6 +1,10 @@
 package ddl
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/canal-relay/canal-relay/relay/schema/ddl/lex"
+)
 
 func isPrimary(index string) bool { return strings.EqualFold(index, "PRIMARY") }
 
@@ -9,29 +13,29 @@ func isPrimary(index string) bool { return strings.EqualFold(index, "PRIMARY") }
 func (p *parser) createTable(replace, temporary bool) {
 	exists := p.ifExists()
 	n := p.subject(Create)
-	if p.failed != "" {
+	if p.Failed() != "" {
 		return
 	}
 	p.result(Create, n)
 	c := CreateTable{Name: n, Temporary: temporary, IfNotExists: exists && !replace}
-	like, isLike := Name{}, p.accept("LIKE")
+	like, isLike := Name{}, p.Accept("LIKE")
 	switch {
 	case isLike:
 		like = p.name()
-	case p.peek(0).punct('(') && p.peek(1).is("LIKE"):
-		p.take()
-		p.take()
+	case p.Peek(0).IsPunct('(') && p.Peek(1).Is("LIKE"):
+		p.Take()
+		p.Take()
 		like, isLike = p.name(), true
-		p.take()
-	case p.peek(0).punct('(') && !startsQuery(p.peek(1)):
-		p.take()
+		p.Take()
+	case p.Peek(0).IsPunct('(') && !startsQuery(p.Peek(1)):
+		p.Take()
 		p.elements(&c)
 	}
-	if p.failed == "" && !isLike {
+	if p.Failed() == "" && !isLike {
 		p.tableOptions(&c)
 	}
 	switch {
-	case p.failed != "":
+	case p.Failed() != "":
 	case isLike:
 		p.change(CreateLike{Name: n, Like: like, Temporary: temporary, IfNotExists: c.IfNotExists})
 	default:
@@ -41,7 +45,9 @@ func (p *parser) createTable(replace, temporary bool) {
 }
 
 // startsQuery reports whether t begins the SELECT of CREATE … SELECT.
-func startsQuery(t token) bool { return t.any("SELECT", "WITH", "VALUES", "TABLE") || t.punct('(') }
+func startsQuery(t lex.Token) bool {
+	return t.Any("SELECT", "WITH", "VALUES", "TABLE") || t.IsPunct('(')
+}
 
 // elements takes the bracket with columns, keys and constraints.
 func (p *parser) elements(c *CreateTable) {
@@ -51,7 +57,7 @@ func (p *parser) elements(c *CreateTable) {
 			p.skipItem()
 			return
 		}
-		if p.peek(0).is("PERIOD") && p.peek(1).is("FOR") {
+		if p.Peek(0).Is("PERIOD") && p.Peek(1).Is("FOR") {
 			if period := p.period(); !strings.EqualFold(period[0], "SYSTEM_TIME") {
 				c.Period = period
 			}
@@ -64,21 +70,21 @@ func (p *parser) elements(c *CreateTable) {
 		c.Columns = append(c.Columns, col)
 		p.skipItem()
 	})
-	if !p.acceptPunct(')') {
-		p.fail("a comma or a closing bracket")
+	if !p.AcceptPunct(')') {
+		p.Fail("a comma or a closing bracket")
 	}
 }
 
 // period takes PERIOD FOR name (start, end).
 func (p *parser) period() []string {
-	p.take()
-	p.take()
+	p.Take()
+	p.Take()
 	names := []string{p.ident()}
-	if p.acceptPunct('(') {
+	if p.AcceptPunct('(') {
 		p.list(func() { names = append(names, p.ident()) })
 	}
-	if !p.acceptPunct(')') {
-		p.fail("a closing bracket")
+	if !p.AcceptPunct(')') {
+		p.Fail("a closing bracket")
 	}
 	return names
 }
@@ -86,22 +92,22 @@ func (p *parser) period() []string {
 // constraint takes the head of a key or constraint of a table; ok is false when
 // a column stands there. It returns the columns of a primary key.
 func (p *parser) constraint() (primary []string, ok bool) {
-	t := p.peek(0)
+	t := p.Peek(0)
 	switch {
-	case t.is("PRIMARY"):
+	case t.Is("PRIMARY"):
 		return p.primaryKey(), true
-	case t.is("CONSTRAINT"):
-		p.take()
-		if !p.peek(0).any("PRIMARY", "UNIQUE", "FOREIGN", "CHECK") {
+	case t.Is("CONSTRAINT"):
+		p.Take()
+		if !p.Peek(0).Any("PRIMARY", "UNIQUE", "FOREIGN", "CHECK") {
 			p.ident()
 		}
-		if p.peek(0).is("PRIMARY") {
+		if p.Peek(0).Is("PRIMARY") {
 			return p.primaryKey(), true
 		}
 		return nil, true
-	case t.any("INDEX", "KEY", "UNIQUE", "FULLTEXT", "SPATIAL", "FOREIGN", "CHECK"):
+	case t.Any("INDEX", "KEY", "UNIQUE", "FULLTEXT", "SPATIAL", "FOREIGN", "CHECK"):
 		return nil, true
-	case t.any("VECTOR", "CLUSTERED", "GLOBAL") && p.peek(1).any("INDEX", "KEY"):
+	case t.Any("VECTOR", "CLUSTERED", "GLOBAL") && p.Peek(1).Any("INDEX", "KEY"):
 		return nil, true
 	}
 	return nil, false
@@ -109,43 +115,43 @@ func (p *parser) constraint() (primary []string, ok bool) {
 
 // primaryKey takes PRIMARY KEY [name] [USING x] (columns).
 func (p *parser) primaryKey() (columns []string) {
-	p.take()
-	for !p.itemEnd() && !p.peek(0).punct('(') {
-		p.take()
+	p.Take()
+	for !p.itemEnd() && !p.Peek(0).IsPunct('(') {
+		p.Take()
 	}
-	if !p.acceptPunct('(') {
-		p.fail("the columns of the primary key")
+	if !p.AcceptPunct('(') {
+		p.Fail("the columns of the primary key")
 		return nil
 	}
 	p.list(func() {
 		columns = append(columns, p.ident())
 		p.skipItem()
 	})
-	if !p.acceptPunct(')') {
-		p.fail("a closing bracket")
+	if !p.AcceptPunct(')') {
+		p.Fail("a closing bracket")
 	}
 	return columns
 }
 
 // tableOptions takes all that follows the bracket of CREATE TABLE.
 func (p *parser) tableOptions(c *CreateTable) {
-	for !p.end() && !p.peek(0).punct(';') {
+	for !p.statementEnd() {
 		switch {
 		case p.charset(&c.Charset), p.collate(&c.Collation):
-		case p.accept("WITH", "SYSTEM", "VERSIONING"):
+		case p.Accept("WITH", "SYSTEM", "VERSIONING"):
 			end := rowEnd(c.Columns)
 			c.Versioned = end == ""
 			if end != "" && len(c.PrimaryKey) > 0 {
 				c.PrimaryKey = append(c.PrimaryKey, end)
 			}
-		case p.peek(0).any("COMMENT", "CONNECTION", "ENGINE", "TABLESPACE"), p.peek(1).punct('='):
-			p.take()
+		case p.Peek(0).Any("COMMENT", "CONNECTION", "ENGINE", "TABLESPACE"), p.Peek(1).IsPunct('='):
+			p.Take()
 			p.option()
-		case p.peek(0).punct('(') && startsQuery(p.peek(1)) && !p.peek(1).punct('('), p.peek(0).any("SELECT", "WITH", "VALUES", "TABLE"):
+		case p.Peek(0).IsPunct('(') && startsQuery(p.Peek(1)) && !p.Peek(1).IsPunct('('), p.Peek(0).Any("SELECT", "WITH", "VALUES", "TABLE"):
 			c.Unknown = true
-			p.rest()
+			p.Stop()
 		default:
-			p.skip()
+			p.Skip()
 		}
 	}
 }
@@ -161,20 +167,18 @@ func rowEnd(columns []Column) string {
 	return ""
 }
 
-// createSequence reads CREATE SEQUENCE of MariaDB: a sequence writes row events
-// like a table of these columns. Canal says nothing about it.
+// sequence is what a sequence of MariaDB looks like as a table.
+const sequence = "(next_not_cached_value bigint(21) NOT NULL, minimum_value bigint(21) NOT NULL, maximum_value bigint(21) NOT NULL, " +
+	"start_value bigint(21) NOT NULL, increment bigint(21) NOT NULL, cache_size bigint(21) unsigned NOT NULL, " +
+	"cycle_option tinyint(1) unsigned NOT NULL, cycle_count bigint(21) NOT NULL)"
+
+// createSequence reads CREATE SEQUENCE: a sequence writes row events like a
+// table. Canal says nothing about it.
 func (p *parser) createSequence(replace, temporary bool) {
 	exists := p.ifExists()
-	n := p.name()
-	bigint := Column{Type: "bigint(21)", Base: "bigint", Args: []string{"21"}}
-	c := CreateTable{Name: n, Temporary: temporary, IfNotExists: exists && !replace}
-	for _, name := range []string{"next_not_cached_value", "minimum_value", "maximum_value", "start_value", "increment"} {
-		bigint.Name = name
-		c.Columns = append(c.Columns, bigint)
-	}
-	c.Columns = append(c.Columns,
-		Column{Name: "cache_size", Type: "bigint(21) unsigned", Base: "bigint", Args: bigint.Args, Unsigned: true},
-		Column{Name: "cycle_option", Type: "tinyint(1) unsigned", Base: "tinyint", Args: []string{"1"}, Unsigned: true},
-		Column{Name: "cycle_count", Type: "bigint(21)", Base: "bigint", Args: bigint.Args})
+	c := CreateTable{Name: p.name(), Temporary: temporary, IfNotExists: exists && !replace}
+	columns := &parser{Cursor: lex.NewCursor(sequence, p.Options())}
+	columns.Take()
+	columns.elements(&c)
 	p.change(c)
 }

@@ -1,45 +1,46 @@
 package ddl
 
+import "github.com/canal-relay/canal-relay/relay/schema/ddl/lex"
+
 // statement reads one statement by its first words, up to its end or to where
 // nothing of interest follows.
 func (p *parser) statement() {
-	t := p.take()
+	t := p.Take()
 	switch {
-	case t.is("CREATE"):
+	case t.Is("CREATE"):
 		p.create()
-	case t.is("ALTER"):
+	case t.Is("ALTER"):
 		p.alter()
-	case t.is("DROP"):
+	case t.Is("DROP"):
 		p.drop()
-	case t.is("TRUNCATE"):
-		p.accept("TABLE")
+	case t.Is("TRUNCATE"):
+		p.Accept("TABLE")
 		p.list(func() { p.result(Truncate, p.subject(Truncate)) })
-	case t.is("RENAME"):
+	case t.Is("RENAME"):
 		p.rename()
-	case t.is("USE"):
+	case t.Is("USE"):
 		p.db = p.ident()
 		p.change(Use{p.db})
-	case t.is("INSERT"):
-		p.acceptWords("LOW_PRIORITY", "DELAYED", "HIGH_PRIORITY", "IGNORE", "INTO")
+	case t.Is("INSERT"):
+		p.AcceptAll("LOW_PRIORITY", "DELAYED", "HIGH_PRIORITY", "IGNORE", "INTO")
 		p.dml(Insert)
-	case t.is("UPDATE"):
-		p.acceptWords("LOW_PRIORITY", "IGNORE")
+	case t.Is("UPDATE"):
+		p.AcceptAll("LOW_PRIORITY", "IGNORE")
 		p.dml(Update)
-	case t.is("DELETE"):
-		p.acceptWords("LOW_PRIORITY", "QUICK", "IGNORE")
-		if p.accept("FROM") {
+	case t.Is("DELETE"):
+		p.AcceptAll("LOW_PRIORITY", "QUICK", "IGNORE")
+		if p.Accept("FROM") {
 			p.dml(Delete)
 		} else { // DELETE a, b FROM …: no one table
 			p.result(Delete, Name{Schema: p.db})
 		}
-		p.rest()
-	case t.is("WITH"):
+		p.Stop()
+	case t.Is("WITH"):
 		p.with()
-	case t.punct('('), t.any(silent...):
-		p.rest()
+	case t.IsPunct('('), t.Any(silent...):
+		p.Stop()
 	default:
-		p.result(Query, Name{})
-		p.rest()
+		p.unknown()
 	}
 }
 
@@ -52,16 +53,11 @@ var silent = []string{
 	"UNLOCK", "VALUES", "XA",
 }
 
-// acceptWords takes the next words as long as they are among these.
-func (p *parser) acceptWords(words ...string) {
-	for p.acceptAny(words...) {
-	}
-}
-
-// rest passes over everything that is left: a routine's body, or rows.
-func (p *parser) rest() {
-	p.lex.i = len(p.lex.s)
-	p.ahead = nil
+// unknown announces a statement that no table has to do with as Canal announces
+// what its parser refuses.
+func (p *parser) unknown() {
+	p.result(Query, Name{})
+	p.Stop()
 }
 
 // dml reads the table of a logged INSERT, UPDATE or DELETE. A join has no one
@@ -70,59 +66,56 @@ func (p *parser) dml(k Kind) {
 	n := p.name()
 	joined := false
 	if k != Insert {
-		for !p.end() && !joined && !p.peek(0).any("SET", "WHERE", "ORDER", "LIMIT", "RETURNING") {
-			joined = p.peek(0).punct(',') || p.peek(0).any("JOIN", "INNER", "LEFT", "RIGHT", "CROSS", "STRAIGHT_JOIN", "NATURAL", "USING")
-			p.skip()
+		for !p.End() && !joined && !p.Peek(0).Any("SET", "WHERE", "ORDER", "LIMIT", "RETURNING") {
+			joined = p.Peek(0).IsPunct(',') || p.Peek(0).Any("JOIN", "INNER", "LEFT", "RIGHT", "CROSS", "STRAIGHT_JOIN", "NATURAL", "USING")
+			p.Skip()
 		}
 	}
 	if joined {
 		n = Name{Schema: p.db}
 	}
-	if p.failed == "" {
+	if p.Failed() == "" {
 		p.result(k, n)
 	}
-	p.rest()
+	p.Stop()
 }
 
 // with passes over common table expressions to the statement that they serve.
 func (p *parser) with() {
-	for !p.end() && !p.peek(0).any("SELECT", "INSERT", "UPDATE", "DELETE", "REPLACE", "VALUES", "TABLE") {
-		p.skip()
+	for !p.End() && !p.Peek(0).Any("SELECT", "INSERT", "UPDATE", "DELETE", "REPLACE", "VALUES", "TABLE") {
+		p.Skip()
 	}
-	if !p.end() {
+	if !p.End() {
 		p.statement()
 	}
 }
 
 // create reads CREATE by the kind of thing it makes.
 func (p *parser) create() {
-	replace := p.accept("OR", "REPLACE")
-	if !p.definer() {
-		p.result(Query, Name{})
-		p.rest()
-		return
+	replace := p.Accept("OR", "REPLACE")
+	formed := p.definer()
+	temporary := p.Accept("TEMPORARY")
+	p.AcceptAll("ONLINE", "OFFLINE", "UNIQUE", "FULLTEXT", "VECTOR", "AGGREGATE", "CLUSTERED")
+	if p.Peek(0).Is("SPATIAL") && p.Peek(1).Is("INDEX") {
+		p.Take()
 	}
-	temporary := p.accept("TEMPORARY")
-	p.acceptWords("ONLINE", "OFFLINE", "UNIQUE", "FULLTEXT", "VECTOR", "AGGREGATE", "CLUSTERED")
-	if p.peek(0).is("SPATIAL") && p.peek(1).is("INDEX") {
-		p.take()
-	}
-	switch t := p.take(); {
-	case t.is("TABLE"):
+	switch t := p.Take(); {
+	case !formed:
+		p.unknown()
+	case t.Is("TABLE"):
 		p.createTable(replace, temporary)
-	case t.is("INDEX"):
+	case t.Is("INDEX"):
 		p.ifExists()
 		p.ident()
 		p.onTable(CIndex)
-	case t.any("DATABASE", "SCHEMA"):
+	case t.Any("DATABASE", "SCHEMA"):
 		p.createDatabase(replace)
-	case t.is("SEQUENCE"):
+	case t.Is("SEQUENCE"):
 		p.createSequence(replace, temporary)
-	case t.any("VIEW", "PROCEDURE", "FUNCTION", "PACKAGE", "TRIGGER", "EVENT", "USER", "ROLE", "SERVER", "TABLESPACE", "LOGFILE", "UNDO", "SPATIAL"):
-		p.rest()
+	case t.Any("VIEW", "PROCEDURE", "FUNCTION", "PACKAGE", "TRIGGER", "EVENT", "USER", "ROLE", "SERVER", "TABLESPACE", "LOGFILE", "UNDO", "SPATIAL"):
+		p.Stop()
 	default:
-		p.result(Query, Name{})
-		p.rest()
+		p.unknown()
 	}
 }
 
@@ -131,21 +124,21 @@ func (p *parser) create() {
 func (p *parser) definer() bool {
 	for {
 		switch {
-		case p.accept("ALGORITHM"):
-			p.acceptPunct('=')
-			p.take()
-		case p.accept("SQL", "SECURITY"):
-			p.take()
-		case p.accept("DEFINER"):
-			p.acceptPunct('=')
-			p.skip()
-			if p.acceptPunct('(') {
-				p.acceptPunct(')')
+		case p.Accept("ALGORITHM"):
+			p.AcceptPunct('=')
+			p.Take()
+		case p.Accept("SQL", "SECURITY"):
+			p.Take()
+		case p.Accept("DEFINER"):
+			p.AcceptPunct('=')
+			p.Skip()
+			if p.AcceptPunct('(') {
+				p.AcceptPunct(')')
 			}
-			if p.acceptPunct('@') {
-				p.take()
+			if p.AcceptPunct('@') {
+				p.Take()
 			}
-			if p.peek(0).kind != tokenWord {
+			if p.Peek(0).Kind != lex.Word {
 				return false
 			}
 		default:
@@ -156,15 +149,15 @@ func (p *parser) definer() bool {
 
 // onTable reads ON t of an index statement.
 func (p *parser) onTable(k Kind) Name {
-	for !p.end() && !p.peek(0).is("ON") {
-		p.skip()
+	for !p.End() && !p.Peek(0).Is("ON") {
+		p.Skip()
 	}
-	if !p.accept("ON") {
-		p.fail("ON")
+	if !p.Accept("ON") {
+		p.Fail("ON")
 		return Name{}
 	}
 	n := p.subject(k)
-	if p.failed == "" {
+	if p.Failed() == "" {
 		p.result(k, n)
 	}
 	return n
@@ -172,63 +165,59 @@ func (p *parser) onTable(k Kind) Name {
 
 // alter reads ALTER by the kind of thing it changes.
 func (p *parser) alter() {
-	if !p.definer() {
-		p.result(Query, Name{})
-		p.rest()
-		return
-	}
-	p.acceptWords("ONLINE", "OFFLINE", "IGNORE")
-	switch t := p.take(); {
-	case t.is("TABLE"):
+	formed := p.definer()
+	p.AcceptAll("ONLINE", "OFFLINE", "IGNORE")
+	switch t := p.Take(); {
+	case !formed:
+		p.unknown()
+	case t.Is("TABLE"):
 		p.alterTable()
-	case t.any("DATABASE", "SCHEMA"):
+	case t.Any("DATABASE", "SCHEMA"):
 		p.alterDatabase()
-	case t.any("VIEW", "PROCEDURE", "FUNCTION", "EVENT", "USER", "ROLE", "SERVER", "SEQUENCE", "TABLESPACE", "UNDO", "LOGFILE", "INSTANCE"):
-		p.rest()
+	case t.Any("VIEW", "PROCEDURE", "FUNCTION", "EVENT", "USER", "ROLE", "SERVER", "SEQUENCE", "TABLESPACE", "UNDO", "LOGFILE", "INSTANCE"):
+		p.Stop()
 	default:
-		p.result(Query, Name{})
-		p.rest()
+		p.unknown()
 	}
 }
 
 // drop reads DROP by the kind of thing it drops.
 func (p *parser) drop() {
-	temporary := p.accept("TEMPORARY")
-	p.acceptWords("ONLINE", "OFFLINE")
-	switch t := p.take(); {
-	case t.any("TABLE", "TABLES"):
+	temporary := p.Accept("TEMPORARY")
+	p.AcceptAll("ONLINE", "OFFLINE")
+	switch t := p.Take(); {
+	case t.Any("TABLE", "TABLES"):
 		p.ifExists()
 		p.list(func() {
 			n := p.subject(Erase)
 			p.result(Erase, n)
 			p.change(DropTable{n, temporary})
 		})
-	case t.is("SEQUENCE"):
+	case t.Is("SEQUENCE"):
 		p.ifExists()
 		p.list(func() { p.change(DropTable{p.name(), temporary}) })
-	case t.is("INDEX"):
+	case t.Is("INDEX"):
 		p.ifExists()
 		index := p.ident()
 		n := p.onTable(DIndex)
 		if isPrimary(index) {
 			p.change(AlterTable{Name: n, Items: []Item{{Op: DropPrimaryKey}}})
 		}
-	case t.any("DATABASE", "SCHEMA"):
+	case t.Any("DATABASE", "SCHEMA"):
 		p.ifExists()
 		p.database(func(schema string) { p.change(DropDatabase{schema}) })
-	case t.any("VIEW", "PROCEDURE", "FUNCTION", "PACKAGE", "TRIGGER", "EVENT", "USER", "ROLE", "SERVER", "TABLESPACE", "LOGFILE", "UNDO", "SPATIAL", "PREPARE"):
-		p.rest()
+	case t.Any("VIEW", "PROCEDURE", "FUNCTION", "PACKAGE", "TRIGGER", "EVENT", "USER", "ROLE", "SERVER", "TABLESPACE", "LOGFILE", "UNDO", "SPATIAL", "PREPARE"):
+		p.Stop()
 	default:
-		p.result(Query, Name{})
-		p.rest()
+		p.unknown()
 	}
 }
 
 // database takes a database's name and announces it as written, as Canal does.
 func (p *parser) database(f func(schema string)) {
-	text := p.peek(0).text
+	text := p.Peek(0).Text
 	schema := p.ident()
-	if p.failed == "" {
+	if p.Failed() == "" {
 		p.result(Query, Name{Schema: text})
 		f(schema)
 	}
@@ -248,7 +237,7 @@ func (p *parser) createDatabase(replace bool) {
 // alterDatabase reads ALTER DATABASE [d] options: Canal says nothing about it.
 func (p *parser) alterDatabase() {
 	schema := p.db
-	if t := p.peek(0); t.kind == tokenQuoted || !t.any("DEFAULT", "CHARACTER", "CHARSET", "COLLATE", "ENCRYPTION", "READ", "COMMENT", "UPGRADE") {
+	if t := p.Peek(0); t.Kind == lex.Quoted || !t.Any("DEFAULT", "CHARACTER", "CHARSET", "COLLATE", "ENCRYPTION", "READ", "COMMENT", "UPGRADE") {
 		schema = p.ident()
 	}
 	charset, collation := p.defaults()
@@ -257,9 +246,9 @@ func (p *parser) alterDatabase() {
 
 // defaults reads the options of a database.
 func (p *parser) defaults() (charset, collation string) {
-	for !p.end() && !p.peek(0).punct(';') {
+	for !p.statementEnd() {
 		if !p.charset(&charset) && !p.collate(&collation) {
-			p.skip()
+			p.Skip()
 		}
 	}
 	return charset, collation
@@ -267,27 +256,27 @@ func (p *parser) defaults() (charset, collation string) {
 
 // rename reads RENAME TABLE a TO b, …; other things renamed do not matter here.
 func (p *parser) rename() {
-	if !p.acceptAny("TABLE", "TABLES") {
-		if !p.peek(0).is("USER") {
-			p.result(Query, Name{})
+	if !p.AcceptAny("TABLE", "TABLES") {
+		if !p.Peek(0).Is("USER") {
+			p.unknown()
 		}
-		p.rest()
+		p.Stop()
 		return
 	}
 	p.ifExists()
 	p.list(func() {
 		from := p.name()
 		p.wait()
-		if p.failed == "" {
+		if p.Failed() == "" {
 			p.kind, p.table = Rename, from
 		}
-		if !p.accept("TO") {
-			p.fail("TO")
+		if !p.Accept("TO") {
+			p.Fail("TO")
 			return
 		}
 		to := p.name()
-		if p.failed == "" {
-			p.renamed(from, to)
+		if p.Failed() == "" {
+			p.st.Results = append(p.st.Results, renamed(from, to))
 			p.change(RenameTable{from, to})
 		}
 	})
@@ -295,9 +284,9 @@ func (p *parser) rename() {
 
 // wait takes MariaDB's WAIT n and NOWAIT.
 func (p *parser) wait() {
-	if p.peek(0).is("WAIT") && p.peek(1).kind == tokenNumber {
-		p.take()
-		p.take()
+	if p.Peek(0).Is("WAIT") && p.Peek(1).Kind == lex.Number {
+		p.Take()
+		p.Take()
 	}
-	p.accept("NOWAIT")
+	p.Accept("NOWAIT")
 }

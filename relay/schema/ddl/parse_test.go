@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/canal-relay/canal-relay/relay/schema/ddl/lex"
 )
 
 // brief writes results as "CREATE db.t; RENAME db.a>db.b".
@@ -25,7 +27,7 @@ func brief(results []Result) string {
 // TestResults says what Canal announces: its own parser's tests, what running
 // it showed, and the statements that it leaves out.
 func TestResults(t *testing.T) {
-	maria, ansi := Options{MariaDB: true}, Options{SQLMode: modeANSIQuotes}
+	maria, ansi := Options{MariaDB: true}, Options{SQLMode: lex.ANSIQuotes}
 	for _, c := range []struct {
 		db, sql, want string
 		o             Options
@@ -131,7 +133,7 @@ func TestResults(t *testing.T) {
 		{db: "d", sql: "RENAME TABLE `to` TO `rename table`", want: "RENAME d.to>d.rename table"},
 		{db: "", sql: "ALTER TABLE shop.o ADD y INT", want: "ALTER shop.o"},
 		{db: "d", sql: `ALTER TABLE t COMMENT 'it\'s; DROP TABLE x', ADD INDEX i (a)`, want: "ALTER d.t; CINDEX d.t"},
-		{db: "d", sql: `ALTER TABLE t COMMENT 'back\', ADD INDEX i (a)`, want: "ALTER d.t; CINDEX d.t", o: Options{SQLMode: modeNoBackslash}},
+		{db: "d", sql: `ALTER TABLE t COMMENT 'back\', ADD INDEX i (a)`, want: "ALTER d.t; CINDEX d.t", o: Options{SQLMode: lex.NoBackslashEscapes}},
 	} {
 		st, err := Parse(c.sql, c.db, c.o)
 		if err != nil {
@@ -194,7 +196,7 @@ func TestColumns(t *testing.T) {
 		{"a FLOAT(24)", Column{Type: "FLOAT(24)", Base: "float", Args: []string{"24"}, Nullable: true}, Options{}},
 		{"a FLOAT(25)", Column{Type: "double(25)", Base: "double", Args: []string{"25"}, Nullable: true}, Options{}},
 		{"a REAL", Column{Type: "REAL", Base: "double", Nullable: true}, Options{}},
-		{"a REAL", Column{Type: "REAL", Base: "float", Nullable: true}, Options{SQLMode: modeRealAsFloat}},
+		{"a REAL", Column{Type: "REAL", Base: "float", Nullable: true}, Options{SQLMode: lex.RealAsFloat}},
 		{"a DOUBLE  PRECISION", Column{Type: "DOUBLE PRECISION", Base: "double", Nullable: true}, Options{}},
 		{"a SERIAL", Column{Type: "SERIAL", Base: "bigint", Unsigned: true}, Options{}},
 		{"a INT SERIAL DEFAULT VALUE", Column{Type: "INT", Base: "int"}, Options{}},
@@ -243,17 +245,6 @@ func TestColumns(t *testing.T) {
 	}
 }
 
-func TestSplitStatements(t *testing.T) {
-	got := SplitStatements("-- dump; of\nCREATE TABLE `a;b` (i INT DEFAULT ';'); # x;y\nUSE d;;\nDELIMITER $$\nCREATE TRIGGER x BEGIN a; b; END$$\ndelimiter ;\n/*!40101 SET x=1; */;\nDROP TABLE `a`\n")
-	want := []string{
-		"-- dump; of\nCREATE TABLE `a;b` (i INT DEFAULT ';')", "# x;y\nUSE d", "CREATE TRIGGER x BEGIN a; b; END",
-		"/*!40101 SET x=1; */", "DROP TABLE `a`",
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
-}
-
 // FuzzParse feeds anything: no text may hang or panic the reader.
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{
@@ -261,7 +252,7 @@ func FuzzParse(f *testing.F) {
 		"/*!50000 CREATE */ TABLE t LIKE u", "RENAME TABLE a TO b, c TO d", "CREATE TABLE t (PERIOD FOR p (a, b), PRIMARY KEY (i, p WITHOUT OVERLAPS))",
 		"CREATE SEQUENCE s", "ALTER TABLE t CONVERT PARTITION p TO TABLE u", "DROP TABLE `a", "CREATE TABLE t (a INT DEFAULT 'a\\", "DELIMITER //\nx//",
 	} {
-		f.Add(s, uint64(modeANSIQuotes), true)
+		f.Add(s, uint64(lex.ANSIQuotes), true)
 		f.Add(s, uint64(0), false)
 	}
 	f.Fuzz(func(t *testing.T, sql string, mode uint64, maria bool) {
@@ -269,6 +260,6 @@ func FuzzParse(f *testing.F) {
 		if err != nil && len(st.Results) == 0 {
 			t.Error("an error without a result")
 		}
-		SplitStatements(sql)
+		lex.SplitStatements(sql)
 	})
 }

@@ -1,6 +1,10 @@
 package ddl
 
-import "errors"
+import (
+	"errors"
+
+	"github.com/canal-relay/canal-relay/relay/schema/ddl/lex"
+)
 
 // ErrSyntax says that a statement about a table is not understood.
 var ErrSyntax = errors.New("statement not understood")
@@ -24,11 +28,7 @@ const (
 )
 
 // Options say how the server that ran a statement read it.
-type Options struct {
-	SQLMode uint64 // sql_mode as in the query event
-	MariaDB bool
-	Version uint32 // MySQL 9.7.4 is 90704, MariaDB 10.11.19 is 101119; 0 is unknown, taken for the newest
-}
+type Options = lex.Options
 
 // Result is what Canal would announce for one table or one item of a statement.
 // For Query, Schema is the text as written, quotes included.
@@ -141,8 +141,7 @@ const (
 	DropColumn
 	ChangeColumn   // MODIFY (Old is Column.Name) and CHANGE
 	RenameColumn   // Old to Column.Name
-	SetVisible     // Old
-	SetInvisible   // Old
+	SetVisibility  // of Old, to Column.Invisible
 	AddPrimaryKey  // Keys
 	DropPrimaryKey //
 	ConvertCharset // Charset, Collation; Charset "default" is the database's

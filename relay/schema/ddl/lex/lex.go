@@ -1,4 +1,4 @@
-package ddl
+package lex
 
 import (
 	"strings"
@@ -6,65 +6,75 @@ import (
 
 // Bits of sql_mode that change how a text is read.
 const (
-	modeRealAsFloat = 1 << 0
-	modeANSIQuotes  = 1 << 2
-	modeOracle      = 1 << 9 // MariaDB only
-	modeNoBackslash = 1 << 20
+	RealAsFloat        = 1 << 0
+	ANSIQuotes         = 1 << 2
+	Oracle             = 1 << 9 // MariaDB only
+	NoBackslashEscapes = 1 << 20
 )
 
-type tokenKind uint8
-
-const (
-	tokenEnd    tokenKind = iota
-	tokenWord             // unquoted identifier or keyword
-	tokenQuoted           // quoted identifier
-	tokenString           // string literal
-	tokenNumber
-	tokenPunct // one byte
-)
-
-// token is a piece of the statement; text is cut from it, quotes included.
-type token struct {
-	kind  tokenKind
-	text  string
-	start int
+// Options say how the server that ran a statement read it.
+type Options struct {
+	SQLMode uint64 // sql_mode as in the query event
+	MariaDB bool
+	Version uint32 // MySQL 9.7.4 is 90704, MariaDB 10.11.19 is 101119; 0 is unknown, taken for the newest
 }
 
-// is reports whether t is the unquoted word w, whatever its case.
-func (t token) is(w string) bool { return t.kind == tokenWord && strings.EqualFold(t.text, w) }
+// Kind is a kind of token.
+type Kind uint8
 
-// any reports whether t is one of the words.
-func (t token) any(words ...string) bool {
+// The kinds of token.
+const (
+	End    Kind = iota
+	Word        // unquoted identifier or keyword
+	Quoted      // quoted identifier
+	String      // string literal
+	Number
+	Punct // one byte
+)
+
+// Token is a piece of a text.
+type Token struct {
+	Kind  Kind
+	Text  string // as it stands there, quotes included
+	Start int    // where it begins
+}
+
+// Is reports whether t is the unquoted word w, whatever its case.
+func (t Token) Is(w string) bool { return t.Kind == Word && strings.EqualFold(t.Text, w) }
+
+// Any reports whether t is one of the words.
+func (t Token) Any(words ...string) bool {
 	for _, w := range words {
-		if t.is(w) {
+		if t.Is(w) {
 			return true
 		}
 	}
 	return false
 }
 
-func (t token) punct(c byte) bool { return t.kind == tokenPunct && t.text[0] == c }
+// IsPunct reports whether t is this byte of punctuation.
+func (t Token) IsPunct(c byte) bool { return t.Kind == Punct && t.Text[0] == c }
 
-// name is the identifier that t spells, and whether it can be one.
-func (t token) name() (string, bool) {
-	switch t.kind {
-	case tokenWord:
-		return t.text, true
-	case tokenQuoted:
-		q := t.text[:1]
-		return strings.ReplaceAll(t.text[1:len(t.text)-1], q+q, q), true
+// Name is the identifier that t spells, and whether it can be one.
+func (t Token) Name() (string, bool) {
+	switch t.Kind {
+	case Word:
+		return t.Text, true
+	case Quoted:
+		q := t.Text[:1]
+		return strings.ReplaceAll(t.Text[1:len(t.Text)-1], q+q, q), true
 	}
 	return "", false
 }
 
-// lexer cuts a statement into tokens. Comments vanish; the text of executable
+// Lexer cuts a statement into tokens. Comments vanish; the text of executable
 // comments whose condition holds is read as part of the statement.
-type lexer struct {
+type Lexer struct {
 	s    string
 	i    int
 	o    Options
 	exec int  // executable comments open
-	dot  bool // the last token was a dot: what follows is an identifier, even 1e5
+	dot  bool // the last Token was a dot: what follows is an identifier, even 1e5
 	err  string
 }
 
@@ -74,32 +84,39 @@ func isWord(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || isDigit(c) || c == '_' || c == '$' || c >= 0x80
 }
 
+// New returns a lexer of a text.
+func New(text string, o Options) *Lexer { return &Lexer{s: text, o: o} }
+
+// Err is why the text ended early: a quote or a comment that is not closed.
+// Empty if it did not.
+func (l *Lexer) Err() string { return l.err }
+
 // at is the byte n places ahead, 0 beyond the end.
-func (l *lexer) at(n int) byte {
+func (l *Lexer) at(n int) byte {
 	if l.i+n < len(l.s) {
 		return l.s[l.i+n]
 	}
 	return 0
 }
 
-// next cuts the next token. After an error it is the end, for good.
-func (l *lexer) next() token {
+// Next cuts the next token. After an error it is the end, for good.
+func (l *Lexer) Next() Token {
 	l.blank()
 	if l.err != "" || l.i >= len(l.s) {
-		return token{kind: tokenEnd, start: len(l.s)}
+		return Token{Kind: End, Start: len(l.s)}
 	}
-	start, kind := l.i, tokenPunct
+	start, kind := l.i, Punct
 	switch c := l.s[l.i]; {
-	case c == '`' || c == '"' && l.o.SQLMode&modeANSIQuotes != 0:
-		kind = tokenQuoted
+	case c == '`' || c == '"' && l.o.SQLMode&ANSIQuotes != 0:
+		kind = Quoted
 		l.quoted(c, false)
 	case c == '\'' || c == '"':
-		kind = tokenString
-		l.quoted(c, l.o.SQLMode&modeNoBackslash == 0)
+		kind = String
+		l.quoted(c, l.o.SQLMode&NoBackslashEscapes == 0)
 	case isDigit(c) && !l.dot && l.number():
-		kind = tokenNumber
+		kind = Number
 	case isWord(c):
-		kind = tokenWord
+		kind = Word
 		for l.i < len(l.s) && isWord(l.s[l.i]) {
 			l.i++
 		}
@@ -107,16 +124,16 @@ func (l *lexer) next() token {
 		l.i++
 	}
 	if l.err != "" {
-		return token{kind: tokenEnd, start: len(l.s)}
+		return Token{Kind: End, Start: len(l.s)}
 	}
-	t := token{kind: kind, text: l.s[start:l.i], start: start}
-	l.dot = t.punct('.')
+	t := Token{Kind: kind, Text: l.s[start:l.i], Start: start}
+	l.dot = t.IsPunct('.')
 	return t
 }
 
 // number passes over a number; it stays where it is when the digits begin an
 // identifier, as in 1st.
-func (l *lexer) number() bool {
+func (l *Lexer) number() bool {
 	i := l.i
 	digits := func() {
 		for i < len(l.s) && isDigit(l.s[i]) {
@@ -147,7 +164,7 @@ func (l *lexer) number() bool {
 
 // quoted passes over a quoted piece: doubled quotes and, in strings, escapes
 // belong to it.
-func (l *lexer) quoted(q byte, escapes bool) {
+func (l *Lexer) quoted(q byte, escapes bool) {
 	for l.i++; l.i < len(l.s); l.i++ {
 		switch c := l.s[l.i]; {
 		case c == '\\' && escapes:
@@ -162,13 +179,13 @@ func (l *lexer) quoted(q byte, escapes bool) {
 	l.fail("a quote is not closed")
 }
 
-func (l *lexer) fail(why string) {
+func (l *Lexer) fail(why string) {
 	l.i = len(l.s)
 	l.err = why
 }
 
 // blank passes over white space and comments.
-func (l *lexer) blank() {
+func (l *Lexer) blank() {
 	for l.i < len(l.s) && l.err == "" {
 		switch c := l.s[l.i]; {
 		case isSpace(c) || c == 0:
@@ -191,7 +208,7 @@ func (l *lexer) blank() {
 }
 
 // comment passes over a comment, or over the opening of an executable one.
-func (l *lexer) comment() {
+func (l *Lexer) comment() {
 	l.i += 2
 	maria := l.at(0) == 'M' && l.at(1) == '!'
 	nested := l.at(0) == '!' || maria
@@ -244,46 +261,4 @@ func (o Options) runs(version int, maria bool) bool {
 		return version <= own && (maria || version < 50700 || version > 99999)
 	}
 	return version <= own && !maria
-}
-
-// unescape is the value of a string literal.
-func (o Options) unescape(lit string) string {
-	q := lit[:1]
-	s := strings.ReplaceAll(lit[1:len(lit)-1], q+q, q)
-	if o.SQLMode&modeNoBackslash != 0 || !strings.Contains(s, `\`) {
-		return s
-	}
-	// Doubled quotes and escapes are undone in one pass: \'' is a quote and the end of a pair.
-	s = lit[1 : len(lit)-1]
-	b := make([]byte, 0, len(s))
-	for i := 0; i < len(s); i++ {
-		c := s[i]
-		switch {
-		case c == '\\' && i+1 < len(s):
-			i++
-			switch s[i] {
-			case '0':
-				c = 0
-			case 'b':
-				c = '\b'
-			case 'n':
-				c = '\n'
-			case 'r':
-				c = '\r'
-			case 't':
-				c = '\t'
-			case 'Z':
-				c = 26
-			case '%', '_': // kept for LIKE
-				b = append(b, '\\')
-				c = s[i]
-			default:
-				c = s[i]
-			}
-		case c == q[0]:
-			i++
-		}
-		b = append(b, c)
-	}
-	return string(b)
 }

@@ -1,11 +1,11 @@
-package ddl
+package lex
 
 import "strings"
 
 // SplitStatements cuts a script, such as a dump, into its statements, without
 // the delimiters between them. It knows the client's DELIMITER command.
 func SplitStatements(text string) []string {
-	s := splitter{lexer: lexer{s: text}, delimiter: ";"}
+	s := splitter{Lexer: Lexer{s: text}, delimiter: ";"}
 	for s.i < len(s.s) {
 		if !s.command() {
 			s.statement()
@@ -15,7 +15,7 @@ func SplitStatements(text string) []string {
 }
 
 type splitter struct {
-	lexer
+	Lexer
 	delimiter string
 	found     []string
 }

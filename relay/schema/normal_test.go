@@ -1,0 +1,53 @@
+package schema
+
+import "testing"
+
+// TestServerTypes says what SHOW CREATE TABLE prints; the pairs were seen on
+// MySQL 9.7 and MariaDB 10.11.
+func TestServerTypes(t *testing.T) {
+	for _, c := range []struct{ written, mysql, mariadb string }{
+		{"INTEGER", "int", "int(11)"},
+		{"INT4 UNSIGNED", "int unsigned", "int(10) unsigned"},
+		{"INT(5) ZEROFILL", "int(5) unsigned zerofill", "int(5) unsigned zerofill"},
+		{"BIGINT ZEROFILL", "bigint(20) unsigned zerofill", "bigint(20) unsigned zerofill"},
+		{"BOOL", "tinyint(1)", "tinyint(1)"},
+		{"TINYINT(1) UNSIGNED", "tinyint unsigned", "tinyint(1) unsigned"},
+		{"MIDDLEINT", "mediumint", "mediumint(9)"},
+		{"SERIAL", "bigint unsigned", "bigint(20) unsigned"},
+		{"NUMERIC(5)", "decimal(5,0)", "decimal(5,0)"},
+		{"DEC", "decimal(10,0)", "decimal(10,0)"},
+		{"REAL", "double", "double"},
+		{"FLOAT(30)", "double", "double"},
+		{"FLOAT(24)", "float", "float"},
+		{"FLOAT(7,2) ZEROFILL", "float(7,2) unsigned zerofill", "float(7,2) unsigned zerofill"},
+		{"YEAR", "year", "year(4)"},
+		{"BIT", "bit(1)", "bit(1)"},
+		{"CHARACTER", "char(1)", "char(1)"},
+		{"CHAR(4) BYTE", "binary(4)", "binary(4)"},
+		{"NATIONAL VARCHAR(5)", "varchar(5)", "varchar(5)"},
+		{"VARCHAR(8) CHARACTER SET binary", "varbinary(8)", "varbinary(8)"},
+		{"TEXT(20)", "tinytext", "tinytext"},
+		{"TEXT(100)", "text", "text"},
+		{"TEXT(100) CHARACTER SET latin1", "tinytext", "tinytext"},
+		{"BLOB(70000)", "mediumblob", "mediumblob"},
+		{"LONG VARCHAR", "mediumtext", "mediumtext"},
+		{"JSON", "json", "longtext"},
+		{"ENUM('a', \"it's\")", "enum('a','it''s')", "enum('a','it''s')"},
+		{"DATETIME(0)", "datetime", "datetime"},
+		{"TIMESTAMP(3)", "timestamp(3)", "timestamp(3)"},
+		{"GEOMETRYCOLLECTION", "geomcollection", "geometrycollection"},
+	} {
+		for i, want := range []string{c.mysql, c.mariadb} {
+			tr := NewTracker(Config{ServerTypes: true}, nil, nil)
+			apply(t, tr, Statement{MariaDB: i == 1, Captured: all}, "CREATE TABLE t (a "+c.written+")")
+			if got := tr.Known("d", "t").Columns[0].Type; got != want {
+				t.Errorf("%s: %s, want %s", c.written, got, want)
+			}
+		}
+	}
+	tr := NewTracker(Config{ServerTypes: true}, nil, nil)
+	apply(t, tr, Statement{}, "CREATE TABLE t (a TEXT, b TINYTEXT) CHARSET latin1", "ALTER TABLE t CONVERT TO CHARACTER SET utf8mb4")
+	if got, want := shape(tr.Known("d", "t")), "a mediumtext, b text"; got != want {
+		t.Errorf("converted: %s, want %s", got, want)
+	}
+}
