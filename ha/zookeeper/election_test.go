@@ -361,8 +361,15 @@ func TestStuckTermKeepsTheRunningNode(t *testing.T) {
 			t.Error("the running node of a term that may still write was given up")
 		}
 		sameLines(t, l, "a starts")
+		// Nor does the end of the process give it up: the session expires.
+		left := time.Since(l.began)
+		a.stopClient()
+		settle(4 * time.Second)
+		owner(t, s)
+		settle(10 * time.Second)
+		sameLines(t, l, "a starts", "b starts")
+		within(t, "the take-over", l.at(t, "b starts", 1)-left, 6*time.Second, 9*time.Second)
 		close(stuck)
-		a.stop()
 		b.stop()
 	})
 }

@@ -58,6 +58,7 @@ type Elector struct {
 	gaveUp   time.Time   // when this node gave it up itself, until another owner is seen
 	turns    []time.Time // recent changes of the owner without a clean hand-over
 	changes  uint64      // all changes of the owner
+	said     string      // the error that was logged last
 }
 
 // Elector returns the elector of a destination. It remembers what it has seen of
@@ -161,7 +162,7 @@ func (e *Elector) retry(ctx context.Context, what string, err error) error {
 		return context.Cause(ctx)
 	}
 	if !session.Transient(err) {
-		e.log.Error("election request failed; trying again", "step", what, "error", err)
+		e.complain(what, err)
 	}
 	select {
 	case <-time.After(time.Second / 2):
@@ -169,6 +170,17 @@ func (e *Elector) retry(ctx context.Context, what string, err error) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
+}
+
+// complain logs an error unless it is the one that was logged last.
+func (e *Elector) complain(what string, err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.said == err.Error() {
+		return
+	}
+	e.said = err.Error()
+	e.log.Error("election request failed; trying again", "step", what, "error", err)
 }
 
 // sleep waits until the watch fires, the session changes, or d is over if it is

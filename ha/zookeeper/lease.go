@@ -32,6 +32,7 @@ type lease struct {
 // at the node may block for as long as the link is silent, and the clock must not.
 func newLease(e *Elector, session, epoch int64) *lease {
 	ctx, stop := context.WithCancel(context.Background())
+	e.c.session.Hold(1)
 	l := &lease{e: e, session: session, epoch: epoch, lost: make(chan error, 2), stop: stop}
 	e.c.mu.Lock()
 	e.c.leases[e.destination] = l
@@ -140,6 +141,7 @@ func (l *lease) heed(ctx context.Context, n session.Node) error {
 // leaves the mark in the same transaction. What cannot be deleted now is deleted
 // as soon as its session can be used again.
 func (l *lease) Resign(ctx context.Context, handover bool) error {
+	defer l.e.c.session.Hold(-1)
 	l.stop()
 	l.wg.Wait()
 	e := l.e

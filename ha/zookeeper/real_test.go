@@ -234,3 +234,23 @@ func TestRealServerCursor(t *testing.T) {
 		t.Errorf("Load after an operator's change returned %+v, %v", got, err)
 	}
 }
+
+// With credentials, nobody else can touch what the node owns.
+func TestRealServerCredentials(t *testing.T) {
+	chroot, conn := tree(t)
+	c := real(t, "a:1", chroot)
+	c.Auth = "relay:secret"
+	l := newLog()
+	a := start(t, c, &starter{node: "a", log: l})
+	l.eventually(t, "a starts", 1, 10*time.Second)
+	if err := conn.Delete(chroot+runningAt, -1); !errors.Is(err, zk.ErrNoAuth) {
+		t.Errorf("deleting the running node without credentials: %v, want %v", err, zk.ErrNoAuth)
+	}
+	if err := conn.AddAuth("digest", []byte("relay:secret")); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := conn.Get(chroot + runningAt); err != nil {
+		t.Errorf("reading it with the same credentials: %v", err)
+	}
+	a.stop()
+}

@@ -72,6 +72,7 @@ type Client struct {
 	made    map[string]int64 // session in which a wish was fulfilled
 	known   bool             // the credentials were presented; the zk client repeats them
 	away    bool             // it was said that ZooKeeper is away
+	holds   int              // what must not be given back by closing the session
 	closing bool             // Run is about to return
 
 	poke chan struct{} // holds a token when wishes changed
@@ -142,6 +143,14 @@ func (c *Client) Run(ctx context.Context) error {
 	return err
 }
 
+// Hold adds n to the number of things that only this session's end may give back.
+// While there are any, Run leaves the session to expire instead of closing it.
+func (c *Client) Hold(n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.holds += n
+}
+
 // close ends the session. The zk client may hang for good when a request is
 // queued while it closes (it answers one request more often than the request's
 // channel holds), so no new ones are let through first, and those under way get
@@ -149,8 +158,13 @@ func (c *Client) Run(ctx context.Context) error {
 func (c *Client) close(conn *zk.Conn, hangUp func(), events <-chan zk.Event) {
 	c.mu.Lock()
 	c.conn, c.session, c.closing = nil, State{}, true
+	held := c.holds > 0
 	c.broadcast()
 	c.mu.Unlock()
+	if held {
+		c.log.Warn("the ZooKeeper session is left to expire: something it owns is still in use")
+		hangUp() // so that the goodbye does not arrive
+	}
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
