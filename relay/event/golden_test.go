@@ -164,7 +164,7 @@ var right = map[string]map[string]string{
 	"10-json": {
 		`["a", "", "after"]`:         `["a\u0000b", "\u0000", "after"]`,
 		`{"z": 2, "k": 1}`:           `{"z": 2, "k\u0000ey": 1}`,
-		`["", "é", "\u0005", "bin"]`: `["\u0000` + "\uFFFD" + `A", "é", "\u0005", "bin\u0000\u0000"]`,
+		`["", "é", "\u0005", "bin"]`: `["\u0000ÿA", "é", "\u0005", "bin\u0000\u0000"]`,
 	},
 	"47-row-metadata-full": {"\uFFFD": "é"},
 }

@@ -44,7 +44,7 @@ var vectors = []struct{ doc, text string }{
 	{"0f0b080000008340060000", `"100:02:03.000000"`}, {"0f0b080000000050060000", `"101:00:00.000000"`},
 	{"0f0b08000000fb6e340000", `"838:59:59.000000"`}, {"0f0b080000000000000000", `"00:00:00"`},
 	{"0ff60403028100", "1.00"}, {"0ff60403028132", "1.50"}, {"0ff60403027ecd", "-1.50"},
-	{"0f0f046162c3a9", `"abé"`}, {"0ffc040001ff22", "\"\\u0000\\u0001\uFFFD\\\"\""}, {"0f100105", `"\u0005"`}, {"0ffe0178", `"x"`},
+	{"0f0f046162c3a9", `"abé"`}, {"0ffc040001ff22", `"\u0000\u0001ÿ\""`}, {"0f100105", `"\u0005"`}, {"0ffe0178", `"x"`},
 	{"00" + "01004a000b001400001f00" + hex.EncodeToString([]byte("internal_uri_rewrite")) + "01002b000b0017000c2200" +
 		hex.EncodeToString([]byte(`(.*)(/[^/]+\.(mp|MP)4)$`)) + "08" + hex.EncodeToString([]byte("$1/mp4$2")),
 		`{"internal_uri_rewrite": {"(.*)(/[^/]+\\.(mp|MP)4)$": "$1/mp4$2"}}`},
@@ -67,6 +67,10 @@ func TestStyle(t *testing.T) {
 	// Opaque bytes are in connectionCharset, strings never.
 	gbk := Style{Charset: charset.ByName("gbk")}
 	if got, err := Append(nil, unhex(t, "0ffc04d6d0cec4"), gbk); err != nil || string(got) != `"中文"` {
+		t.Errorf("%s, %v", got, err)
+	}
+	// Bytes that are no text in it keep their values.
+	if got, err := Append(nil, unhex(t, "0ffc03d6ff41"), gbk); err != nil || string(got) != `"ÖÿA"` {
 		t.Errorf("%s, %v", got, err)
 	}
 	if got, err := Append(nil, unhex(t, "0c03e4b8ad"), gbk); err != nil || string(got) != `"中"` {

@@ -1,6 +1,7 @@
 package jsonb
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"unicode/utf8"
@@ -19,7 +20,8 @@ const (
 )
 
 // opaque appends a value of a column type that JSON has not: decimals as
-// numbers, dates and times quoted, anything else as text of its bytes.
+// numbers, dates and times quoted, anything else as text of its bytes, which
+// are code points of the same numbers where they are no text.
 func (w *writer) opaque(dst []byte, kind byte, raw []byte) ([]byte, error) {
 	switch kind {
 	case decimalType:
@@ -36,7 +38,21 @@ func (w *writer) opaque(dst []byte, kind byte, raw []byte) ([]byte, error) {
 	if len(raw) == 0 {
 		return dst, fmt.Errorf("opaque value of type %d without bytes: %w", kind, ErrFormat)
 	}
-	return appendQuoted(dst, raw, w.style.Charset), nil
+	set := w.style.Charset
+	if !isText(raw, set) {
+		set = charset.Binary
+	}
+	return appendQuoted(dst, raw, set), nil
+}
+
+// isText says whether the bytes are text of a character set, nil for UTF-8.
+// Opaque bytes that are not are carried as those of binary columns are, for
+// U+FFFD would lose them.
+func isText(raw []byte, set *charset.Set) bool {
+	if set == nil || set.UTF8() {
+		return utf8.Valid(raw)
+	}
+	return !bytes.ContainsRune(set.Append(nil, raw), utf8.RuneError)
 }
 
 // appendTemporal appends the server's packed form: the fraction in the low 24
