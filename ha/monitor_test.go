@@ -169,7 +169,9 @@ func TestDrainThatFailsIsNotHandedOver(t *testing.T) {
 }
 
 func TestLostLeaseDropsAndCampaignsAtOnce(t *testing.T) {
-	w, _ := run(t, func(w *world) Starter { return &fakeStarter{w: w, name: "s", drain: time.Second, drop: time.Second / 2} },
+	w, _ := run(t, func(w *world) Starter {
+		return &fakeStarter{w: w, name: "s", drain: time.Second, drop: time.Second / 2}
+	},
 		func(w *world, m *Monitor) error {
 			wait(time.Second)
 			w.lease.lost <- ErrLost
@@ -231,7 +233,9 @@ func TestStuckTermIsNotResigned(t *testing.T) {
 
 func TestExitLimits(t *testing.T) {
 	took := func(cause func(w *world) error) (d time.Duration) {
-		run(t, func(w *world) Starter { return &fakeStarter{w: w, name: "s", drain: time.Hour / 2, drop: time.Hour / 2} },
+		run(t, func(w *world) Starter {
+			return &fakeStarter{w: w, name: "s", drain: time.Hour / 2, drop: time.Hour / 2}
+		},
 			func(w *world, m *Monitor) error {
 				began := time.Now()
 				go func() {

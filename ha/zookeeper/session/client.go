@@ -122,8 +122,8 @@ func (c *Client) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	dialing, hangUp := context.WithCancel(context.WithoutCancel(ctx))
-	defer hangUp()
+	dialing, stopDialing := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopDialing()
 	conn, events, err := zk.Connect(hosts, c.config.SessionTimeout,
 		zk.WithDialer(c.dialer(dialing)), zk.WithHostProvider(&c.hosts),
 		zk.WithEventCallback(c.noticed), zk.WithLogger(quiet{c.log}), zk.WithLogInfo(false))
@@ -139,7 +139,7 @@ func (c *Client) Run(ctx context.Context) error {
 	g.Go(func() error { return c.beat(ctx) })
 	err = g.Wait()
 
-	c.close(conn, hangUp, events)
+	c.close(conn, stopDialing, events)
 	return err
 }
 
@@ -155,7 +155,7 @@ func (c *Client) Hold(n int) {
 // queued while it closes (it answers one request more often than the request's
 // channel holds), so no new ones are let through first, and those under way get
 // a moment to be answered.
-func (c *Client) close(conn *zk.Conn, hangUp func(), events <-chan zk.Event) {
+func (c *Client) close(conn *zk.Conn, stopDialing func(), events <-chan zk.Event) {
 	c.mu.Lock()
 	c.conn, c.session, c.closing = nil, State{}, true
 	held := c.holds > 0
@@ -163,7 +163,8 @@ func (c *Client) close(conn *zk.Conn, hangUp func(), events <-chan zk.Event) {
 	c.mu.Unlock()
 	if held {
 		c.log.Warn("the ZooKeeper session is left to expire: something it owns is still in use")
-		hangUp() // so that the goodbye does not arrive
+		stopDialing() // so that the goodbye does not arrive
+		c.hangUp()
 	}
 	ended := make(chan struct{})
 	go func() {
@@ -175,7 +176,7 @@ func (c *Client) close(conn *zk.Conn, hangUp func(), events <-chan zk.Event) {
 	case <-time.After(time.Second):
 	}
 	conn.Close() // waits for the server's answer, a second at most
-	hangUp()
+	stopDialing()
 	for range events { // until the zk client's goroutines have ended
 	}
 	<-ended
@@ -201,6 +202,9 @@ func (c *Client) dialer(ctx context.Context) zk.Dialer {
 		c.mu.Lock()
 		c.link = l
 		c.mu.Unlock()
+		if err := ctx.Err(); err != nil {
+			return nil, errors.Join(err, l.Close())
+		}
 		return l, nil
 	}
 }
