@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"strings"
 	"time"
 
 	"github.com/go-mysql-org/go-mysql/replication"
@@ -189,9 +188,7 @@ func (a *assembler) format(ev *replication.FormatDescriptionEvent) {
 	if ev.ChecksumAlgorithm == replication.BINLOG_CHECKSUM_ALG_CRC32 {
 		a.checksum = replication.BinlogChecksumLength
 	}
-	var x, y, z uint32
-	_, _ = fmt.Sscanf(ev.ServerVersion, "%d.%d.%d", &x, &y, &z)
-	a.mariadb, a.server = strings.Contains(strings.ToLower(ev.ServerVersion), "mariadb"), x*10000+y*100+z
+	a.mariadb, a.server = binlog.ParseVersion(ev.ServerVersion)
 	a.r.c.Tracker.Serve(a.mariadb, a.server)
 }
 

@@ -107,7 +107,9 @@ func newSource(i *config.Instance, from position.Resume, events binlog.Events, d
 	if c.Filter, err = filter.New(i.Filter); err != nil {
 		return nil, err
 	}
-	s.tracker = schema.NewTracker(schema.DefaultConfig(), asked, stored)
+	types := schema.DefaultConfig()
+	types.ServerTypes = !i.Structures
+	s.tracker = schema.NewTracker(types, asked, stored)
 	c.Tracker = s.tracker
 	s.Relay = relay.New(c, from, events, d, log)
 	return s, nil

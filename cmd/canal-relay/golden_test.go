@@ -25,8 +25,6 @@ var notYet = map[string]string{
 	"57-filter-dml-serial/mysql":          "no table name is read from a rows-query text",
 	"40-partial-json/mysql":               "partial JSON updates are refused",
 	"42-simple-ddl-parser/mysql":          "filter.druid.ddl=false is refused",
-	"45-no-tsdb/mysql":                    "mysqlType is not yet what SHOW CREATE TABLE would print",
-	"46-tsdb-first-dump/mysql":            "mysqlType of --schema is not yet what SHOW CREATE TABLE would print",
 	"47-row-metadata-full/mysql":          "a latin1 column is decoded right, which the list of deviations does not know",
 	"50-mariadb-log-bin-compress/mariadb": "the CREATE that Canal loses comes before line 1, the list of deviations has it at line 2",
 }

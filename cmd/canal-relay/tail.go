@@ -166,5 +166,10 @@ func (t *tail) open(ctx context.Context, i *config.Instance, from position.Resum
 	if err != nil {
 		return nil, err
 	}
+	mariaDB, version, err := binlog.ServerOf(t.binlogs[0])
+	if err != nil {
+		return nil, err
+	}
+	s.tracker.Serve(mariaDB, version)
 	return s, s.tracker.LoadScript(ctx, string(script))
 }

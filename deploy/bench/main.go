@@ -18,16 +18,24 @@ func main() {
 	scale := flag.Float64("scale", 1, "size of the backlogs, as a part of the full ones")
 	compression := flag.String("compression", "none", "kafka.compression.type")
 	only := flag.String("only", "", "one workload: bulk, single or update")
+	profile := flag.String("profile", "", "write a CPU profile of the drain to this file")
 	flag.Parse()
-	if err := run(*bin, *scale, *compression, *only); err != nil {
+	b := bench{bin: *bin, compression: *compression, profile: *profile}
+	if err := b.run(*scale, *only); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
 }
 
-func run(bin string, scale float64, compression, only string) error {
-	stack, err := local.FromEnv()
-	if err != nil {
+// bench is one run of the benchmark.
+type bench struct {
+	stack                     local.Stack
+	bin, compression, profile string
+}
+
+func (b *bench) run(scale float64, only string) error {
+	var err error
+	if b.stack, err = local.FromEnv(); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Minute)
@@ -38,7 +46,7 @@ func run(bin string, scale float64, compression, only string) error {
 		if only != "" && only != w.name {
 			continue
 		}
-		r, err := w.measure(ctx, stack, bin, compression)
+		r, err := b.measure(ctx, w)
 		if err != nil {
 			return fmt.Errorf("%s: %w", w.name, err)
 		}

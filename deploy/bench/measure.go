@@ -22,7 +22,8 @@ import (
 	"github.com/canal-relay/canal-relay/deploy/local"
 )
 
-func (w workload) measure(ctx context.Context, stack local.Stack, bin, compression string) (result, error) {
+func (b *bench) measure(ctx context.Context, w workload) (result, error) {
+	stack := b.stack
 	r := result{rows: w.rows}
 	conn, err := stack.Admin("mysql")
 	if err != nil {
@@ -54,14 +55,15 @@ func (w workload) measure(ctx context.Context, stack local.Stack, bin, compressi
 		return r, fmt.Errorf("create topic %s: %w", topic, err)
 	}
 	defer func() { _ = stack.DeleteTopic(context.WithoutCancel(ctx), topic) }()
-	if err := w.drain(ctx, stack, bin, compression, topic, from, &r); err != nil {
+	if err := b.drain(ctx, w, topic, from, &r); err != nil {
 		return r, err
 	}
 	return r, w.readBack(ctx, stack, conn, topic)
 }
 
 // drain runs a fresh node until Kafka has acknowledged every row of the backlog.
-func (w workload) drain(ctx context.Context, stack local.Stack, bin, compression, topic string, from local.Mark, r *result) error {
+func (b *bench) drain(ctx context.Context, w workload, topic string, from local.Mark, r *result) error {
+	stack := b.stack
 	dir, err := os.MkdirTemp("", "canal-relay-bench")
 	if err != nil {
 		return err
@@ -69,7 +71,7 @@ func (w workload) drain(ctx context.Context, stack local.Stack, bin, compression
 	defer os.RemoveAll(dir)
 	conf := local.Conf{
 		Server: map[string]string{"canal.zkServers": stack.ZooKeeper, "kafka.bootstrap.servers": stack.Kafka,
-			"kafka.compression.type": compression},
+			"kafka.compression.type": b.compression, "canal.relay.http.pprof": fmt.Sprint(b.profile != "")},
 		Destinations: map[string]map[string]string{topic: {
 			"canal.instance.master.address": stack.MySQL, "canal.instance.dbUsername": stack.User, "canal.instance.dbPassword": stack.Password,
 			"canal.instance.master.journal.name": from.File, "canal.instance.master.position": fmt.Sprint(from.Offset),
@@ -80,7 +82,7 @@ func (w workload) drain(ctx context.Context, stack local.Stack, bin, compression
 		return err
 	}
 	defer log.Close()
-	node, err := local.StartNode(bin, dir, conf, log)
+	node, err := local.StartNode(b.bin, dir, conf, log)
 	if err != nil {
 		return err
 	}
@@ -88,16 +90,33 @@ func (w workload) drain(ctx context.Context, stack local.Stack, bin, compression
 	if _, err := local.WaitActive(ctx, topic, node); err != nil {
 		return fmt.Errorf("%w (its log: %s)", err, log.Name())
 	}
+	profiled := make(chan error, 1)
+	go func() { profiled <- b.takeProfile(ctx, node) }()
 	began := time.Now()
 	if err := waitAcked(ctx, node, w.rows); err != nil {
 		return fmt.Errorf("%w (its log: %s)", err, log.Name())
 	}
 	r.drain = time.Since(began)
+	if err := <-profiled; err != nil {
+		return fmt.Errorf("take a profile: %w", err)
+	}
 	if err := node.Stop(syscall.SIGTERM, 20*time.Second); err != nil {
 		return fmt.Errorf("stop the node: %w", err)
 	}
 	r.cpu, r.peak = node.Usage()
 	return os.Remove(log.Name())
+}
+
+// takeProfile writes a CPU profile of the node's first seconds, if one is wanted.
+func (b *bench) takeProfile(ctx context.Context, node *local.Node) error {
+	if b.profile == "" {
+		return nil
+	}
+	page, err := node.Get(ctx, "/debug/pprof/profile?seconds=3")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(b.profile, page, 0o644)
 }
 
 var ackedRows = regexp.MustCompile(`(?m)^canal_instance_ack_rows\{[^}]*\} (\S+)$`)
