@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -185,36 +186,21 @@ func (c *check) kafka(ctx context.Context, i *config.Instance) {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
 	defer func() { _ = producer.Close(ctx) }() // nothing was sent
-	topics := map[string]int32{}
-	for _, topic := range i.Kafka.Topics {
-		topics[topic] = partitionsWanted(i, topic)
-	}
-	found := producer.Check(ctx, topics)
+	found := producer.Check(ctx)
 	for _, f := range found {
 		l := levelError
 		if f.Warning {
 			l = levelWarning
 		}
-		c.add(l, where, f.Text)
+		text := f.Text
+		if f.Topic != "" {
+			text = "topic " + f.Topic + " " + text
+		}
+		c.add(l, where, "%s", text)
 	}
 	if len(found) == 0 {
-		c.add(levelOK, where, "reachable, topics as they should be: %s", strings.Join(i.Kafka.Topics, ", "))
+		c.add(levelOK, where, "reachable, topics as they should be: %s", strings.Join(slices.Sorted(maps.Keys(i.Kafka.Topics)), ", "))
 	}
-}
-
-// partitionsWanted is how many partitions a topic must have for the routing.
-func partitionsWanted(i *config.Instance, topic string) int32 {
-	if i.Route.PartitionHash == "" {
-		return i.Route.Partition + 1
-	}
-	rule := i.Starter.Router.Rule(topic, "", "")
-	if rule.Hashed {
-		return rule.Partitions
-	}
-	if i.Route.PartitionsNum != nil {
-		return *i.Route.PartitionsNum
-	}
-	return 1
 }
 
 func (c *check) print() error {

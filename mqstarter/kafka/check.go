@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
 // Finding is something that stands in the way of producing, or may.
@@ -18,11 +20,11 @@ type Finding struct {
 	Text    string // what was found, and what to do
 }
 
-// Check looks at the cluster and at topics without creating anything: whether
-// brokers answer and let us in, whether topics exist and have the partitions
-// that are wanted (topics maps a name to the number; 0 is any), and what
-// messages they take. It returns what is not as it should be.
-func (p *Producer) Check(ctx context.Context, topics map[string]int32) []Finding {
+// Check looks at the cluster and at the configured topics without creating
+// anything: whether brokers answer and let us in, whether topics exist and have
+// the partitions that they must have, and what messages they take. It returns
+// what is not as it should be.
+func (p *Producer) Check(ctx context.Context) []Finding {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	if err := p.reach(ctx); err != nil {
@@ -30,8 +32,8 @@ func (p *Producer) Check(ctx context.Context, topics map[string]int32) []Finding
 			strings.Join(p.config.Brokers, ","), p.reason(err))}}
 	}
 	var all []Finding
-	for _, name := range slices.Sorted(maps.Keys(topics)) {
-		all = append(all, p.checkTopic(ctx, name, topics[name])...)
+	for _, name := range slices.Sorted(maps.Keys(p.config.Topics)) {
+		all = append(all, p.checkTopic(ctx, name, p.config.Topics[name])...)
 	}
 	return all
 }
@@ -48,7 +50,7 @@ func (p *Producer) checkTopic(ctx context.Context, name string, wanted int32) []
 	n, err := p.askPartitions(ctx, name, false)
 	if errors.Is(err, kerr.UnknownTopicOrPartition) {
 		f := Finding{Topic: name, Text: "does not exist: create it with " + p.command(name, "create", wanted)}
-		if p.config.Create != CreateNever {
+		if p.config.Create == CreateRelay || p.config.Create == CreateBroker && p.brokersCreate(ctx) {
 			f.Warning = true
 			f.Text = fmt.Sprintf("does not exist, and is to be created by the %s at its first record: or create it with %s",
 				p.config.Create, p.command(name, "create", wanted))
@@ -72,4 +74,31 @@ func (p *Producer) checkTopic(ctx context.Context, name string, wanted int32) []
 			limit, p.config.MaxRequestBytes)})
 	}
 	return all
+}
+
+// brokersCreate reports whether brokers create topics by themselves, or do not
+// tell whether they do.
+func (p *Producer) brokersCreate(ctx context.Context) bool {
+	brokers, err := kmsg.NewPtrMetadataRequest().RequestWith(ctx, p.client)
+	if err != nil || len(brokers.Brokers) == 0 {
+		return true
+	}
+	request := kmsg.NewPtrDescribeConfigsRequest()
+	resource := kmsg.NewDescribeConfigsRequestResource()
+	resource.ResourceType = kmsg.ConfigResourceTypeBroker
+	resource.ResourceName = strconv.Itoa(int(brokers.Brokers[0].NodeID))
+	resource.ConfigNames = []string{"auto.create.topics.enable"}
+	request.Resources = append(request.Resources, resource)
+	response, err := request.RequestWith(ctx, p.client)
+	if err != nil {
+		return true
+	}
+	for _, r := range response.Resources {
+		for _, c := range r.Configs {
+			if c.Name == "auto.create.topics.enable" && c.Value != nil && *c.Value == "false" {
+				return false
+			}
+		}
+	}
+	return true
 }

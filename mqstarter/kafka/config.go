@@ -64,7 +64,9 @@ type Config struct {
 	TLS  *tls.Config // nil for plain text
 	SASL SASL
 
-	Topics      []string // known before the first record; looked at by Claim
+	// Topics are those known before the first record, each with the partitions
+	// that it must have (0 for any): Claim looks at them.
+	Topics      map[string]int32
 	Create      Create
 	Partitions  int32 // of topics that we create
 	Replication int16 // of topics that we create; -1 is the broker's default

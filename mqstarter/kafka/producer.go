@@ -8,7 +8,9 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -79,14 +81,20 @@ func New(c Config, l *slog.Logger) (*Producer, error) {
 // Claim waits until the cluster answers and looks at the topics that are known
 // before the first record. It keeps no record of what readers have, so that it
 // returns position.ErrNone when all is well. An error of authentication or
-// authorisation, and a topic that is missing, are errors at once.
+// authorisation, and a topic that is missing or has too few partitions, are
+// errors at once.
 func (p *Producer) Claim(ctx context.Context, _ int64) (position.Resume, error) {
 	if err := p.reach(ctx); err != nil {
 		return position.Resume{}, fmt.Errorf("reach Kafka at %s: %w", strings.Join(p.config.Brokers, ","), err)
 	}
-	for _, name := range p.config.Topics {
-		if _, err := p.topic(ctx, name); err != nil {
+	for _, name := range slices.Sorted(maps.Keys(p.config.Topics)) {
+		t, err := p.topic(ctx, name)
+		if err != nil {
 			return position.Resume{}, err
+		}
+		if wanted := p.config.Topics[name]; t.partitions < wanted {
+			return position.Resume{}, named("topic %s has %d partitions, the routing needs %d: add them with %s",
+				name, t.partitions, wanted, p.command(name, "alter", wanted))
 		}
 	}
 	return position.Resume{}, position.ErrNone

@@ -234,7 +234,7 @@ func TestMissingTopic(t *testing.T) {
 	for create, wait := range map[Create]time.Duration{CreateNever: time.Second, CreateBroker: topicWait + 2*time.Second} {
 		t.Run(string(create), func(t *testing.T) {
 			t.Parallel()
-			p, _ := producer(t, c.ListenAddrs(), func(c *Config) { c.Create = create; c.Topics = []string{"absent"} })
+			p, _ := producer(t, c.ListenAddrs(), func(c *Config) { c.Create = create; c.Topics = map[string]int32{"absent": 1} })
 			began := time.Now()
 			_, err := p.Claim(t.Context(), 1)
 			if err == nil || !strings.Contains(err.Error(), "topic absent does not exist") ||
@@ -425,23 +425,27 @@ func TestCheck(t *testing.T) {
 	if err := c.CreateTopic("small", 1, map[string]string{"max.message.bytes": "5000"}); err != nil {
 		t.Fatal(err)
 	}
-	p, _ := producer(t, c.ListenAddrs(), nil)
 	for topic, want := range map[string]string{
 		"changes": "",
 		"small":   "takes batches of 5000 bytes",
 		"absent":  "does not exist, and is to be created by the broker",
 	} {
-		got := p.Check(t.Context(), map[string]int32{topic: 0})
+		p, _ := producer(t, c.ListenAddrs(), func(c *Config) { c.Topics = map[string]int32{topic: 0} })
+		got := p.Check(t.Context())
 		if want == "" && len(got) != 0 || want != "" && (len(got) != 1 || !strings.Contains(got[0].Text, want) || !got[0].Warning) {
 			t.Errorf("topic %s: got %+v, want a warning with %q", topic, got, want)
 		}
 	}
-	got := p.Check(t.Context(), map[string]int32{"changes": 8})
+	few, _ := producer(t, c.ListenAddrs(), func(c *Config) { c.Topics = map[string]int32{"changes": 8} })
+	got := few.Check(t.Context())
 	if len(got) != 1 || got[0].Warning || !strings.Contains(got[0].Text, "has 3 partitions, 8 are wanted") {
 		t.Errorf("too few partitions: got %+v", got)
 	}
+	if _, err := few.Claim(t.Context(), 1); err == nil || !strings.Contains(err.Error(), "--alter --topic changes --partitions 8") {
+		t.Errorf("claim with too few partitions: got %v", err)
+	}
 	away, _ := producer(t, []string{"127.0.0.1:1"}, nil)
-	if got := away.Check(t.Context(), nil); len(got) != 1 || !strings.Contains(got[0].Text, "refused") {
+	if got := away.Check(t.Context()); len(got) != 1 || !strings.Contains(got[0].Text, "refused") {
 		t.Errorf("no broker: got %+v", got)
 	}
 }

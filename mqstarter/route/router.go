@@ -144,6 +144,15 @@ func (r *Router) Statement() int32 {
 	return r.config.Partition
 }
 
+// Partitions returns how many partitions a topic must have for all that may be
+// sent to it.
+func (r *Router) Partitions(topic string) int32 {
+	if r.hashed() {
+		return r.count(topic)
+	}
+	return r.config.Partition + 1
+}
+
 func (r *Router) hashRule(name string) *hashRule {
 	for i := range r.hashes {
 		if r.ask(r.hashes[i].matches(name)) {

@@ -257,3 +257,20 @@ func TestFingerprint(t *testing.T) {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
+
+func TestPartitions(t *testing.T) {
+	for _, tt := range []struct {
+		config Config
+		want   int32
+	}{
+		{Config{Partition: 4}, 5},
+		{Config{PartitionHash: `.*\..*:$pk$`, PartitionsNum: num(3)}, 3},
+		{Config{PartitionHash: `.*\..*:$pk$`, PartitionsNum: num(3), DynamicTopicPartitionNum: "DEF:7"}, 7},
+		{Config{Partition: 4, PartitionHash: `a.b`}, 1},
+	} {
+		tt.config.Topic = "DEF"
+		if got := mustNew(t, tt.config).Partitions("DEF"); got != tt.want {
+			t.Errorf("%+v: got %d, want %d", tt.config, got, tt.want)
+		}
+	}
+}

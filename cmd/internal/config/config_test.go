@@ -121,7 +121,7 @@ func TestDefaults(t *testing.T) {
 
 	// The defaults are those of the packages.
 	k := kafka.DefaultConfig()
-	k.Brokers, k.Topics = []string{"127.0.0.1:9092"}, []string{"shop"}
+	k.Brokers, k.Topics = []string{"127.0.0.1:9092"}, map[string]int32{"shop": 1}
 	if d := cmp.Diff(k, i.Kafka); d != "" {
 		t.Errorf("kafka: %s", d)
 	}

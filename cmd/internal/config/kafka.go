@@ -60,8 +60,8 @@ func (r *reader) kafkaConfig(routes route.Config) kafka.Config {
 	if c.BufferBytes < c.MaxRequestBytes {
 		r.blame("kafka.buffer.memory", "%d bytes cannot hold a record of kafka.max.request.size, %d", c.BufferBytes, c.MaxRequestBytes)
 	}
-	if strings.TrimSpace(routes.DynamicTopic) == "" && routes.Topic != "" {
-		c.Topics = []string{routes.Topic}
+	if router, err := route.New(routes); err == nil && strings.TrimSpace(routes.DynamicTopic) == "" && routes.Topic != "" {
+		c.Topics = map[string]int32{routes.Topic: router.Partitions(routes.Topic)}
 	}
 	r.security(&c)
 	c.Create = kafka.Create(r.choice("canal.relay.topic.create", string(kafka.CreateBroker), string(kafka.CreateRelay), string(kafka.CreateNever)))
@@ -104,6 +104,11 @@ func (r *reader) creation(c *kafka.Config) {
 		c.Partitions = int32(n)
 	} else if c.Create == kafka.CreateRelay && r.text(partitions) == "" {
 		r.blame(partitions, "it is missing: with canal.relay.topic.create=relay set how many partitions a topic gets")
+	}
+	for _, wanted := range c.Topics {
+		if c.Create == kafka.CreateRelay && ok && wanted > c.Partitions {
+			r.blame(partitions, "%d are too few: the routing needs %d", n, wanted)
+		}
 	}
 	c.Replication = int16(r.number(replication, -1, math.MaxInt16))
 	if c.Replication == 0 {
