@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/canal-relay/canal-relay/relay/binlog/wire"
@@ -36,11 +37,11 @@ func (r *Reader) ShowCreateTable(ctx context.Context, schemaName, table string) 
 	if se != nil && (se.Code == noSuchTable || se.Code == badDatabase) {
 		return "", fmt.Errorf("%w: %s.%s on %s", schema.ErrNoTable, schemaName, table, r.c.Addr)
 	}
-	if err != nil && se == nil {
+	if err != nil && (se == nil || slices.Contains(busy, se.Code)) {
 		err = fmt.Errorf("%w: %w", ErrAway, err)
 	}
 	if err != nil {
-		return "", fmt.Errorf("definition of %s.%s from %s: %w", schemaName, table, r.c.Addr, err)
+		return "", fmt.Errorf("definition of %s.%s from %s: %w", schemaName, table, r.c.Addr, r.explain(ctx, err))
 	}
 	return text, nil
 }

@@ -34,9 +34,9 @@ func NewReader(c Config, l *slog.Logger) (*Reader, error) {
 // Run is one dump connection: it streams from a position, or from the
 // configured start when that is zero, until the context ends (nil), the
 // connection breaks or h fails. Errors that trying again cannot help wrap
-// ErrPurged, ErrFormat or ErrStart.
+// ErrPurged, ErrFormat, ErrStart or ErrDenied.
 func (r *Reader) Run(ctx context.Context, from position.Position, h Handler) error {
-	err := r.run(ctx, from, h)
+	err := r.explain(ctx, r.run(ctx, from, h))
 	if ctx.Err() != nil {
 		return nil
 	}
@@ -154,7 +154,8 @@ func (r *Reader) named(ctx context.Context, from position.Position, err error) e
 			if from.GTIDs != "" {
 				where = "after " + from.GTIDs
 			}
-			return fmt.Errorf("%w: %s on %s (%w); the source still has %s; choose a new start with canal-relay cursor set: earliest, latest or a time",
+			return fmt.Errorf("%w: %s on %s (%w); the source still has %s: to go on at the end of its binlog set "+
+				"canal.auto.reset.latest.pos.mode=true; to go on elsewhere name a file in canal.instance.master.journal.name and remove the stored position",
 				ErrPurged, where, r.c.Addr, err, r.left(ctx))
 		}
 	}

@@ -250,7 +250,7 @@ func TestRefusals(t *testing.T) {
 		says    string
 	}{
 		{1236, "Cannot replicate because the source purged required binary logs.", binlog.ErrPurged, "log.000001 to log.000002"},
-		{1236, "Client requested source to start replication from position > file size", binlog.ErrPurged, "cursor set"},
+		{1236, "Client requested source to start replication from position > file size", binlog.ErrPurged, "canal.auto.reset.latest.pos.mode"},
 		{1236, "A replica with the same server_uuid/server_id as this replica has connected to the source", nil, "another reader with server id 4711"},
 		{4052, "A slave with the same server_uuid/server_id as this slave has connected to the master", nil, "another reader with server id 4711"},
 		{1236, "log event entry exceeded max_allowed_packet", binlog.ErrFormat, "max_allowed_packet"},

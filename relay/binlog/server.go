@@ -89,6 +89,11 @@ func (s *session) usable(c *Config) error {
 // Check connects once and reports what the source is and what its account may
 // not do. It starts no dump, so that it disturbs no reader.
 func (r *Reader) Check(ctx context.Context) (Report, error) {
+	report, err := r.check(ctx)
+	return report, r.explain(ctx, err)
+}
+
+func (r *Reader) check(ctx context.Context) (Report, error) {
 	s, err := r.open(ctx)
 	if err != nil {
 		return Report{}, err

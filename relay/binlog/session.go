@@ -58,7 +58,7 @@ func (c *Config) dial(ctx context.Context) (*session, error) {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		return nil, fmt.Errorf("connect to source %s as %q: %w", c.Addr, c.User, plain(err))
+		return nil, fmt.Errorf("connect to source %s as %q: %w", c.Addr, c.User, c.unreachable(plain(err)))
 	}
 	return s, nil
 }

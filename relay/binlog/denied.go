@@ -1,0 +1,54 @@
+package binlog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+
+	"github.com/canal-relay/canal-relay/relay/binlog/wire"
+)
+
+// ErrDenied says that the source does not let the account in, or does not let
+// it do what a stream needs.
+var ErrDenied = errors.New("the source denies access")
+
+// Errors of the servers, by what they mean here:
+// https://dev.mysql.com/doc/mysql-errors/9.4/en/server-error-reference.html
+var (
+	// the account cannot log in: unknown or wrong password, host, locked, expired
+	loginDenied = []uint16{1045, 1130, 1524, 1698, 1820, 1862, 3118, 3955, 4151}
+	// a privilege is missing: of a database, a table, all
+	rightDenied = []uint16{1044, 1142, 1227}
+	// the server is on its way down, up, or full
+	busy = []uint16{1040, 1053, 1129, 1203, 1226, 1927, 3168}
+)
+
+// explain says what a refusal of the source means and what can be done.
+func (r *Reader) explain(ctx context.Context, err error) error {
+	var se *wire.SourceError
+	switch {
+	case !errors.As(err, &se) || errors.Is(err, ErrDenied):
+		return err
+	case slices.Contains(loginDenied, se.Code):
+		return fmt.Errorf("%w: %w: correct canal.instance.dbUsername or canal.instance.dbPassword, or have an administrator change the account", ErrDenied, err)
+	case !slices.Contains(rightDenied, se.Code):
+		return err
+	}
+	report, _ := r.check(ctx) // what it cannot tell is left out
+	if report.Grant == "" {
+		return fmt.Errorf("%w: %s: %w: an administrator grants what it asks for", ErrDenied, r.c.Addr, err)
+	}
+	return fmt.Errorf("%w: %s: %w: an administrator runs: %s", ErrDenied, r.c.Addr, err, report.Grant)
+}
+
+// unreachable adds what to do to an error of the network.
+func (c *Config) unreachable(err error) error {
+	var op *net.OpError
+	var name *net.DNSError
+	if errors.As(err, &op) || errors.As(err, &name) {
+		return fmt.Errorf("%w: is a server running there? canal.instance.master.address names it", err)
+	}
+	return err
+}
