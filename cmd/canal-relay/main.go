@@ -11,6 +11,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	_ "time/tzdata" // so that TIMESTAMP columns have their zone in an empty container
 
@@ -67,7 +68,9 @@ func run(ctx context.Context, args []string, env func(string) (string, bool), st
 		coded = &exitError{code: exitUsage, err: err} // cobra's own: an unknown command or argument
 	}
 	if coded.err != nil {
-		fmt.Fprintf(stderr, "canal-relay: %v\n", coded.err)
+		for line := range strings.Lines(coded.err.Error()) {
+			fmt.Fprintf(stderr, "canal-relay: %s\n", strings.TrimSuffix(line, "\n"))
+		}
 	}
 	return coded.code
 }
