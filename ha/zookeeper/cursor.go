@@ -91,29 +91,35 @@ func (k *Cursor) load(ctx context.Context) (position.Saved, error) {
 		}
 	}
 	k.cursor, k.state = cursor.version(), state.version()
-	k.last = position.State{}
+	saved, last, err := decode(k.destination, cursor, state)
+	k.last = last
+	k.loaded = err == nil || errors.Is(err, position.ErrNone)
+	k.first = true
+	return saved, err
+}
+
+// decode reads the two nodes. It returns position.ErrNone when there is no cursor.
+func decode(destination string, cursor, state stored) (saved position.Saved, last position.State, err error) {
+	if !cursor.found {
+		return saved, last, position.ErrNone
+	}
 	foreign := !state.found || cursor.Mzxid != state.Mzxid
-	if state.found && cursor.found {
+	if state.found {
 		// A state that belongs to another cursor still keeps the history; one
 		// of a newer build must not be overwritten, whoever wrote the cursor.
-		if k.last, err = position.ParseState(state.Data); err != nil {
-			return position.Saved{}, fmt.Errorf("load %s: %w", statePath(k.destination), err)
+		if last, err = position.ParseState(state.Data); err != nil {
+			return saved, last, fmt.Errorf("the state in ZooKeeper node %s cannot be read: %w: if it is damaged, delete the node to go on at the cursor beside it", statePath(destination), err)
 		}
 	}
-	saved := position.Saved{Foreign: foreign}
-	if cursor.found {
-		if saved.Position, err = position.ParseCanal(cursor.Data); err != nil {
-			return position.Saved{}, fmt.Errorf("load %s: %w", cursorPath(k.destination), err)
-		}
+	p, err := position.ParseCanal(cursor.Data)
+	if err != nil {
+		return saved, last, fmt.Errorf("the cursor in ZooKeeper node %s cannot be read: %w: write it anew, or delete the node to start where the configuration says", cursorPath(destination), err)
 	}
-	k.loaded, k.first = true, true
-	if !cursor.found {
-		return position.Saved{}, position.ErrNone
-	}
+	saved = position.Saved{Position: p, Foreign: foreign}
 	if !foreign {
-		saved.Position, saved.Routing = k.last.Apply(saved.Position), k.last.Routing
+		saved.Position, saved.Routing = last.Apply(p), last.Routing
 	}
-	return saved, nil
+	return saved, last, nil
 }
 
 type stored struct {

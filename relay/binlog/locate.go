@@ -134,23 +134,14 @@ func (r *Reader) scan(ctx context.Context, h *scan) error {
 		return err
 	}
 	defer s.close()
-	err = s.exec("SET @master_binlog_checksum=@@global.binlog_checksum, @source_binlog_checksum=@@global.binlog_checksum",
-		fmt.Sprintf("SET @master_heartbeat_period=%d, @source_heartbeat_period=%d", time.Second, time.Second))
-	if err == nil && s.server.MariaDB() {
-		err = s.exec("SET @mariadb_slave_capability=4")
-	}
-	if err != nil {
+	if err := s.scanner(); err != nil {
 		return err
 	}
 	from := position.Position{File: h.file, Offset: 4}
 	if h.track, err = track.New(from, false); err != nil {
 		return err
 	}
-	// Server id 0 would end the dump at the last event; it also keeps the
-	// source from taking this connection for a second copy of the reader.
-	scanner := r.c
-	scanner.ServerID = 0
-	if err := s.dump(&scanner, from); err != nil {
+	if err := s.dump(r.unnamed(), from); err != nil {
 		return err
 	}
 	err = s.stream(h)
