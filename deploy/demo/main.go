@@ -5,7 +5,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -27,7 +26,7 @@ const (
 func main() {
 	bin := flag.String("bin", "bin/canal-relay", "the relay's binary")
 	dir := flag.String("dir", ".stack/demo/relay", "where the nodes' configuration and logs go")
-	keep := flag.Bool("keep", false, "leave the nodes running at the end, until Ctrl-C")
+	keep := flag.Bool("keep", false, "leave the nodes running at the end")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -44,6 +43,7 @@ type demo struct {
 	stack    local.Stack
 	server   string // mysql or mariadb
 	nodes    []*local.Node
+	kept     bool // everything went well and is to be left running
 }
 
 func (d *demo) run(ctx context.Context) error {
@@ -52,7 +52,7 @@ func (d *demo) run(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
 	defer cancel()
-	defer d.stopNodes()
+	defer d.end()
 	conn, err := d.stack.Admin(d.server)
 	if err != nil {
 		return err
@@ -81,7 +81,8 @@ func (d *demo) run(ctx context.Context) error {
 	if err := d.prove(ctx, conn, from); err != nil {
 		return err
 	}
-	return d.linger(ctx)
+	d.kept = d.keep
+	return nil
 }
 
 // servers reads the stack's addresses; a Kafka that cannot be had is replaced by an in-process broker.
@@ -116,6 +117,7 @@ func (d *demo) startNodes(ctx context.Context, from local.Mark) error {
 			"canal.instance.master.address": addr, "canal.instance.dbUsername": d.stack.User, "canal.instance.dbPassword": d.stack.Password,
 			"canal.instance.master.journal.name": from.File, "canal.instance.master.position": fmt.Sprint(from.Offset),
 			"canal.instance.filter.regex": `shop\..*`, "canal.mq.topic": topic, "canal.mq.partition": "0"}},
+		Detached: d.keep,
 	}
 	say("Starting two nodes of the relay for the destination %q.", destination)
 	for _, name := range []string{"one", "two"} {
@@ -133,6 +135,9 @@ func (d *demo) startNodes(ctx context.Context, from local.Mark) error {
 			return err
 		}
 		d.nodes = append(d.nodes, node)
+		if err := os.WriteFile(filepath.Join(d.dir, name+".pid"), fmt.Appendln(nil, node.PID()), 0o644); err != nil {
+			return err
+		}
 		fmt.Printf("    node %s: status page http://%s/, metrics http://%s/metrics, log %s\n", name, node.HTTP, node.HTTP, log.Name())
 	}
 	active, err := local.WaitActive(ctx, destination, d.nodes...)
@@ -143,7 +148,12 @@ func (d *demo) startNodes(ctx context.Context, from local.Mark) error {
 	return nil
 }
 
-func (d *demo) stopNodes() {
+// end stops the nodes, or tells where they are if they are to be kept.
+func (d *demo) end() {
+	if d.kept {
+		d.tell()
+		return
+	}
 	for _, n := range d.nodes {
 		_ = n.Stop(syscall.SIGTERM, 15*time.Second)
 	}
@@ -174,11 +184,8 @@ func (d *demo) killActive(ctx context.Context) error {
 	return <-writing
 }
 
-func (d *demo) linger(ctx context.Context) error {
-	if !d.keep {
-		return nil
-	}
-	fmt.Println()
+// tell says what is still running.
+func (d *demo) tell() {
 	for _, n := range d.nodes {
 		select {
 		case <-n.Done():
@@ -187,13 +194,8 @@ func (d *demo) linger(ctx context.Context) error {
 		}
 	}
 	addr, _ := d.stack.Server(d.server)
-	fmt.Printf("    %s %s (user root, no password, database shop), Kafka %s (topic %s), ZooKeeper %s\n    Ctrl-C ends the relay.\n",
+	fmt.Printf("    %s %s (user root, no password, database shop), Kafka %s (topic %s), ZooKeeper %s\n",
 		d.server, addr, d.stack.Kafka, topic, d.stack.ZooKeeper)
-	<-ctx.Done()
-	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return ctx.Err()
-	}
-	return nil
 }
 
 func say(format string, args ...any) { fmt.Printf("==> "+format+"\n", args...) }

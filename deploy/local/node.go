@@ -21,6 +21,8 @@ import (
 type Conf struct {
 	Server       map[string]string            // canal.properties
 	Destinations map[string]map[string]string // instance.properties by destination
+
+	Detached bool // a node started with it outlives the process that started it
 }
 
 // Write writes the folder, which is made if need be.
@@ -96,6 +98,9 @@ func StartNode(bin, dir string, c Conf, log io.Writer) (*Node, error) {
 	n.cmd = exec.Command(bin, "serve", "--conf", dir)
 	n.cmd.Stdout, n.cmd.Stderr = log, log
 	n.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if c.Detached {
+		n.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	}
 	if err := n.cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start a node: %w", err)
 	}
@@ -105,6 +110,9 @@ func StartNode(bin, dir string, c Conf, log io.Writer) (*Node, error) {
 	}()
 	return n, nil
 }
+
+// PID is the process's number.
+func (n *Node) PID() int { return n.cmd.Process.Pid }
 
 // Signal sends the process a signal.
 func (n *Node) Signal(s syscall.Signal) error { return n.cmd.Process.Signal(s) }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"net"
 	"strconv"
 	"strings"
@@ -148,7 +149,7 @@ func (s Stack) ReadBinlog(ctx context.Context, server, database string, from, to
 	host, port, _ := net.SplitHostPort(addr)
 	number, _ := strconv.ParseUint(port, 10, 16)
 	syncer := replication.NewBinlogSyncer(replication.BinlogSyncerConfig{ServerID: 4242, Flavor: server, Host: host,
-		Port: uint16(number), User: s.AdminUser, Password: s.AdminPassword})
+		Port: uint16(number), User: s.AdminUser, Password: s.AdminPassword, Logger: slog.New(slog.DiscardHandler)})
 	defer syncer.Close()
 	stream, err := syncer.StartSync(mysql.Position{Name: from.File, Pos: from.Offset})
 	if err != nil {
