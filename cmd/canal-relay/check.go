@@ -16,9 +16,11 @@ import (
 
 	"github.com/canal-relay/canal-relay/cmd/internal/config"
 	"github.com/canal-relay/canal-relay/cmd/internal/config/keys"
+	"github.com/canal-relay/canal-relay/ha/zookeeper"
 	"github.com/canal-relay/canal-relay/mqstarter/kafka"
 	"github.com/canal-relay/canal-relay/relay/binlog"
 	"github.com/canal-relay/canal-relay/relay/filter"
+	"github.com/canal-relay/canal-relay/relay/position"
 )
 
 // checkTimeout bounds what is asked of one server.
@@ -54,9 +56,10 @@ func (p *program) checkCommand() *cobra.Command {
 		Use:   "check",
 		Short: "Check the configuration, the sources and Kafka before serve does",
 		Long: `Check what serve will need and print every finding with its fix: each key of
-the configuration, the sources (reachable, grants, binlog settings) and Kafka
-(reachable, topics, partitions, limits). Nothing is changed anywhere. The exit
-code is 1 when serve would not work.`,
+the configuration, the sources (reachable, grants, binlog settings), the stored
+positions (readable, still in the source's binlog) and Kafka (reachable, topics,
+partitions, limits). Nothing is changed anywhere. The exit code is 1 when serve
+would not work.`,
 		Example: "  canal-relay check --conf conf\n  canal-relay check --conf conf --json",
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return c.run(cmd.Context()) },
@@ -81,7 +84,7 @@ func (c *check) run(ctx context.Context) error {
 		for i := range node.Instances {
 			instance := node.Instances[i].ForTail()
 			c.patterns(&instance)
-			c.source(ctx, &instance)
+			c.source(ctx, node, &instance)
 			c.kafka(ctx, &instance)
 		}
 	}
@@ -130,23 +133,62 @@ func tornText(torn string) string {
 		`write it without a comma, as \d\d? for \d{1,2}`, torn)
 }
 
-func (c *check) source(ctx context.Context, i *config.Instance) {
+func (c *check) source(ctx context.Context, node *config.Node, i *config.Instance) {
 	where := i.Name + ": source " + i.Source.Addr
 	reader, err := binlog.NewReader(i.Source, slog.New(slog.DiscardHandler))
 	if err != nil {
-		c.add(levelError, where, err.Error())
+		c.add(levelError, where, "%v", err)
 		return
 	}
 	defer reader.Close()
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
+	p := c.position(ctx, node, i)
 	report, err := reader.Check(ctx)
 	if err != nil {
-		c.add(levelError, where, err.Error())
+		c.add(levelError, where, "%v", err)
 		return
 	}
 	c.add(levelOK, where, "%s %s, server id %d, account %s", report.Flavor, report.Version, report.ID, report.Account)
 	c.settings(where, report)
+	if p.IsZero() || len(report.Missing) > 0 {
+		return // there is nothing to ask for, or nobody may
+	}
+	if err := reader.Holds(ctx, p); err != nil {
+		c.add(levelError, where, "%v", err)
+	}
+}
+
+// position is where serve would continue; zero when no position is stored and
+// none is configured.
+func (c *check) position(ctx context.Context, node *config.Node, i *config.Instance) position.Position {
+	where := i.Name + ": position in " + i.MetaFile
+	load := position.NewFile(i.MetaFile, i.Name, i.Relay.GTID, "").Load
+	if node.ZooKeeper != "" {
+		where = i.Name + ": position in ZooKeeper " + node.ZooKeeper
+		load = func(ctx context.Context) (position.Saved, error) {
+			return zookeeper.Peek(ctx, zookeeperConfig(node).Config, i.Name)
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout/4)
+	defer cancel()
+	saved, err := load(ctx)
+	switch {
+	case err == nil && saved.GTIDs != "":
+		c.add(levelOK, where, "%s:%d, GTIDs %s", saved.File, saved.Offset, saved.GTIDs)
+	case err == nil:
+		c.add(levelOK, where, "%s:%d", saved.File, saved.Offset)
+	case !errors.Is(err, position.ErrNone):
+		c.add(levelError, where, "%v", err)
+		return position.Position{}
+	case i.Source.Start.GTIDs != "" || i.Source.Start.Journal != "":
+		c.add(levelOK, where, "none: it starts where the configuration says")
+		// At the beginning of the file: the offset may stand inside a transaction.
+		return position.Position{GTIDs: i.Source.Start.GTIDs, File: i.Source.Start.Journal, Offset: 4}
+	default:
+		c.add(levelOK, where, "none: it starts at the end of the binlog, or at the configured time")
+	}
+	return saved.Position
 }
 
 // settings judges what the source says about its binlog.
@@ -180,7 +222,7 @@ func (c *check) kafka(ctx context.Context, i *config.Instance) {
 	where := i.Name + ": Kafka " + strings.Join(i.Kafka.Brokers, ",")
 	producer, err := kafka.New(i.Kafka, slog.New(slog.DiscardHandler))
 	if err != nil {
-		c.add(levelError, where, err.Error())
+		c.add(levelError, where, "%v", err)
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)

@@ -90,12 +90,16 @@ func newNode(c *config.Node, log *slog.Logger) *node {
 	n.metrics.User, n.metrics.Password = c.HTTPUser, c.HTTPPassword.Reveal()
 	n.metrics.Ready = n.ready
 	if c.ZooKeeper != "" {
-		zk := zookeeper.DefaultConfig()
-		zk.Servers, zk.ID, zk.SessionTimeout = c.ZooKeeper, c.Identity, c.SessionTimeout
-		zk.Reserve = ha.DefaultConfig().For(c.SessionTimeout).Reserve()
-		n.zk = zookeeper.New(zk, log)
+		n.zk = zookeeper.New(zookeeperConfig(c), log)
 	}
 	return n
+}
+
+func zookeeperConfig(c *config.Node) zookeeper.Config {
+	zk := zookeeper.DefaultConfig()
+	zk.Servers, zk.ID, zk.SessionTimeout = c.ZooKeeper, c.Identity, c.SessionTimeout
+	zk.Reserve = ha.DefaultConfig().For(c.SessionTimeout).Reserve()
+	return zk
 }
 
 // report says once what becomes of the keys that are not simply honoured.
