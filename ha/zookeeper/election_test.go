@@ -17,7 +17,7 @@ func TestFirstNodeStartsAtOnceAndTheTreeIsCanals(t *testing.T) {
 		l := newLog()
 		a := start(t, config(s, "10.0.0.1:11111"), &starter{node: "a", log: l})
 		settle(time.Second)
-		within(t, "the first start", l.at(t, "a starts", 1), 0, time.Millisecond)
+		within(t, "the first start", l.at(t, "a starts", 1), 0, 20*time.Millisecond)
 		n := owner(t, s)
 		if got, want := string(n.Data), `{"active":true,"address":"10.0.0.1:11111"}`; got != want {
 			t.Errorf("running node holds %s, want %s", got, want)

@@ -85,6 +85,7 @@ type State struct {
 
 	connected bool      // requests may be made
 	resuming  bool      // connected again, but the watches are not set again yet
+	resumed   time.Time // since when it is resuming
 	ready     bool      // credentials are presented and the standing watch is set
 	proved    time.Time // when the latest request was sent that the leader has answered
 }
@@ -282,7 +283,7 @@ func (c *Client) noticed(e zk.Event) {
 	case zk.StateHasSession:
 		c.session, c.away = c.granted, false
 		c.session.ready = was.ready && was.ID == c.granted.ID
-		c.session.resuming = c.session.ready
+		c.session.resuming, c.session.resumed = c.session.ready, time.Now()
 		c.session.connected = !c.session.resuming
 	case zk.StateExpired:
 		c.session = State{}

@@ -82,7 +82,9 @@ func (c *Client) maintain(ctx context.Context) error {
 		case <-standing:
 			standing = nil
 		case <-tick.C:
-			c.rewatched() // the watches should long have been set again
+			if s, _ := c.Current(); time.Since(s.resumed) >= c.config.SessionTimeout/6 {
+				c.rewatched() // it should have been said long ago
+			}
 		case <-ctx.Done():
 			return nil
 		}
@@ -102,6 +104,9 @@ func (c *Client) tend(ctx context.Context, s State, standing *<-chan zk.Event) e
 		if err := c.prepare(ctx); err != nil {
 			return err
 		}
+		if err := pause(ctx, firstWatch); err != nil {
+			return err
+		}
 		n, _, err := c.Look(ctx, c.parents[0])
 		if err != nil {
 			return err
@@ -115,6 +120,20 @@ func (c *Client) tend(ctx context.Context, s State, standing *<-chan zk.Event) e
 		c.mu.Unlock()
 	}
 	return c.fulfil(ctx, s.ID)
+}
+
+// firstWatch is how long a new session waits before it sets its first watch. The
+// zk client looks for watches to repeat right after it has opened a session; one
+// that it finds there makes it read what it has no lock for: see rewatched.
+const firstWatch = 10 * time.Millisecond
+
+func pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 // prepare creates the nodes that everything else is put under.
