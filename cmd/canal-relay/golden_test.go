@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -35,6 +36,7 @@ type record struct {
 	Partition int32   `json:"partition"`
 	Key       *string `json:"key"`
 	Value     string  `json:"value"`
+	Headers   map[string]string
 }
 
 // scenario is one folder of the corpus for one server.
@@ -186,7 +188,7 @@ func (r record) comparable() string {
 	if r.Key != nil {
 		key = *r.Key
 	}
-	return r.Topic + " " + string(rune('0'+r.Partition)) + " " + key + " " + v
+	return r.Topic + " " + fmt.Sprint(r.Partition) + " " + key + " " + v
 }
 
 func comparables(records []record) []string {

@@ -4,286 +4,289 @@ package main
 
 import (
 	"bytes"
-	"encoding/hex"
 	"encoding/json"
 	"flag"
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
-	"reflect"
-	"strconv"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/go-mysql-org/go-mysql/client"
-	"github.com/go-mysql-org/go-mysql/replication"
 )
 
 var (
-	seed      = flag.Uint64("seed", 0, "seed of the randomised tests; 0 takes a new one")
-	valueRows = flag.Int("value-rows", 400, "rows in the randomised value test")
+	seed       = flag.Uint64("seed", 0, "seed of the randomised tests; 0 takes a new one")
+	valueRows  = flag.Int("value-rows", 60, "rows a row image in the randomised value test")
+	valueZones = []string{"UTC", "Asia/Shanghai", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "America/Sao_Paulo"}
 )
 
-// valueType is a column type with random values and the ways to compare three readings of one.
-type valueType struct {
-	ddl    string
-	value  func(r *rand.Rand) string                   // an SQL literal
-	sel    string                                      // what to SELECT, %s is the column
-	equal  func(ours, selected string) bool            // nil: the same text
-	direct func(ours string, decoded any) (bool, bool) // go-mysql's value: equal, comparable; nil: its text is the same
-	only   string                                      // one server
-}
-
-// TestStackValues: random rows of every type, read three ways from the same binlog: by tail, by go-mysql's decoder, and
-// by SELECT.
-func TestStackValues(t *testing.T) {
+// newRand makes the random numbers of a test and logs their seed, which a failure shows.
+func newRand(t *testing.T) *rand.Rand {
 	s := *seed
 	if s == 0 {
 		s = uint64(time.Now().UnixNano())
 	}
+	t.Logf("-seed %d", s)
+	return rand.New(rand.NewPCG(s, 0))
+}
+
+// TestStackValues: random rows of every type are inserted, changed and deleted under every row image. Each value of each
+// message, old ones included, is read three ways: by tail from the server's binlog, by go-mysql's decoder, and by SELECT.
+func TestStackValues(t *testing.T) {
 	for _, server := range []string{"mysql", "mariadb"} {
 		t.Run(server, func(t *testing.T) {
-			t.Logf("seed %d", s)
-			r := rand.New(rand.NewPCG(s, 0))
+			r := newRand(t)
+			zone := valueZones[r.IntN(len(valueZones))]
+			t.Logf("time zone %s", zone)
+			location, err := time.LoadLocation(zone)
+			if err != nil {
+				t.Fatal(err)
+			}
 			w := newWorld(t, server, nil)
 			conn := w.admin()
-			types := valueTypesOf(server)
-			w.exec(conn, "SET SESSION time_zone = '+00:00', sql_mode = ''", "SET NAMES utf8mb4", "USE "+w.name, "FLUSH BINARY LOGS")
-			from := w.mark(conn)
-			w.exec(conn, createValues(types))
-			for row := range *valueRows {
-				values := []string{strconv.Itoa(row)}
-				for _, v := range types {
-					if r.IntN(12) == 0 {
-						values = append(values, "NULL")
-					} else {
-						values = append(values, v.value(r))
-					}
+			common, odd := valueTypes(server, location)
+			v := &valueTable{world: w, conn: conn, r: r, name: "vals", types: common}
+			o := &valueTable{world: w, conn: conn, r: r, name: "odd", types: odd}
+			path := w.ownBinlog(conn, func() {
+				w.exec(conn, "SET SESSION time_zone = '+00:00', sql_mode = ''")
+				for _, image := range []string{"FULL", "MINIMAL", "NOBLOB"} {
+					w.exec(conn, "SET SESSION binlog_row_image = "+image)
+					v.write(*valueRows, image)
 				}
-				w.exec(conn, "INSERT INTO vals VALUES ("+strings.Join(values, ",")+")")
-			}
-			w.exec(conn, "FLUSH BINARY LOGS")
-			path := filepath.Join(w.variable(conn, "log_bin_basename"), "..", from)
-			ours := tailRows(t, w, path)
-			w.compareSelected(conn, types, ours)
-			compareDecoded(t, server, path, w.name, types, ours)
+				w.exec(conn, "SET SESSION binlog_row_image = FULL")
+				o.write(*valueRows, "FULL")
+			})
+			ours := tailChanges(t, w, path, zone, nil)
+			v.compareDecoded(path, location, ours["vals"])
+			v.compareSelected(ours["vals"])
+			o.compareSelected(ours["odd"])
+			compareCompat(t, common, ours["vals"], tailChanges(t, w, path, zone, map[string]string{"canal.relay.compat.decimal": "true"})["vals"])
 		})
 	}
 }
 
-func valueTypesOf(server string) []valueType {
-	var all []valueType
-	for _, v := range valueTypes {
-		if v.only == "" || v.only == server {
-			all = append(all, v)
-		}
-	}
-	return all
+// ownBinlog runs what is written into one binlog file of its own and returns the file's path.
+func (w *world) ownBinlog(conn *client.Conn, write func()) string {
+	w.Helper()
+	w.exec(conn, "SET NAMES utf8mb4", "USE "+w.name, "FLUSH BINARY LOGS")
+	file := w.text(conn, "SHOW BINARY LOGS", -1)
+	write()
+	w.exec(conn, "FLUSH BINARY LOGS")
+	return filepath.Join(filepath.Dir(w.text(conn, "SELECT @@global.log_bin_basename", 0)), file)
 }
 
-func createValues(types []valueType) string {
-	columns := []string{"id INT PRIMARY KEY"}
-	for i, v := range types {
-		columns = append(columns, fmt.Sprintf("c%d %s NULL", i, v.ddl))
-	}
-	return "CREATE TABLE vals (" + strings.Join(columns, ", ") + ") DEFAULT CHARSET utf8mb4"
-}
-
-func (w *world) mark(conn *client.Conn) string {
-	r, err := conn.Execute("SHOW BINARY LOGS")
+// text is the first column of a row of a query's result, -1 for the last row.
+func (w *world) text(conn *client.Conn, query string, row int) string {
+	w.Helper()
+	r, err := conn.Execute(query)
 	if err != nil {
-		w.Fatal(err)
+		w.Fatalf("%s: %v", query, err)
 	}
-	file, _ := r.GetString(r.RowNumber()-1, 0)
-	return file
-}
-
-func (w *world) variable(conn *client.Conn, name string) string {
-	r, err := conn.Execute("SELECT @@global." + name)
+	if row < 0 {
+		row += r.RowNumber()
+	}
+	text, err := r.GetString(row, 0)
 	if err != nil {
-		w.Fatal(err)
+		w.Fatalf("%s: %v", query, err)
 	}
-	v, _ := r.GetString(0, 0)
-	return v
+	return text
 }
 
-// tailRows runs tail over a binlog file and returns the rows of its INSERT messages, null as "\x00".
-func tailRows(t *testing.T, w *world, path string) []map[string]string {
-	t.Helper()
-	dir := t.TempDir()
-	if err := w.conf.Write(dir); err != nil {
-		t.Fatal(err)
+// values are the values of a row, nil for NULL.
+type values []*string
+
+// valueChange is a change of one row as SELECT saw it before and after.
+type valueChange struct {
+	kind          string
+	before, after values
+}
+
+// valueTable is a table with a column of each type: c0, which is the key, c1, which every update changes, and so on.
+type valueTable struct {
+	*world
+	conn    *client.Conn
+	r       *rand.Rand
+	name    string
+	types   []valueType
+	next    int // key of the next row
+	changes []valueChange
+}
+
+// write inserts rows under a row image, a few a statement, changes them and deletes most of them again.
+func (v *valueTable) write(rows int, image string) {
+	v.Helper()
+	if v.next == 0 {
+		columns := []string{"c0 INT PRIMARY KEY", "c1 INT NOT NULL"}
+		for i, t := range v.types[2:] {
+			columns = append(columns, fmt.Sprintf("c%d %s NULL", i+2, t.ddl))
+		}
+		v.exec(v.conn, "CREATE TABLE "+v.name+" ("+strings.Join(columns, ", ")+") DEFAULT CHARSET utf8mb4")
 	}
-	var out, errs bytes.Buffer
-	env := func(name string) (string, bool) { return "UTC", name == "TZ" }
-	code := run(t.Context(), []string{"tail", "--conf", dir, "--destination", w.name, "--output", "jsonl", "--binlog", path}, env, &out, &errs)
-	if code != 0 {
-		t.Fatalf("tail ended with %d: %s", code, errs.String())
+	v.block(1, -1, image)
+	v.block(1, 0, image)
+	for end := v.next + rows - 2; v.next < end; {
+		v.block(1+v.r.IntN(4), 12, image)
 	}
-	var rows []map[string]string
-	for _, rec := range parseRecords(t, out.Bytes()) {
-		var m struct {
-			Type string
-			Data []map[string]*string
+}
+
+// block writes a few rows; one value in so many is NULL, with 0 none and with -1 all.
+func (v *valueTable) block(rows, nulls int, image string) {
+	v.Helper()
+	from, to := v.next, v.next+rows-1
+	v.next += rows
+	named, all := v.some(image), make([]string, rows)
+	for i := range all {
+		row := []string{fmt.Sprint(from + i), fmt.Sprint(i)}
+		for _, c := range named {
+			row = append(row, v.literal(c, nulls))
 		}
-		if err := json.Unmarshal([]byte(rec.Value), &m); err != nil {
-			t.Fatal(err)
+		all[i] = "(" + strings.Join(row, ",") + ")"
+	}
+	v.exec(v.conn, "INSERT INTO "+v.name+" (c0,c1"+columnList(named)+") VALUES "+strings.Join(all, ","))
+	a := v.selectRows(from, to)
+	v.add("INSERT", nil, a)
+
+	for range 1 + v.r.IntN(2) {
+		set := ""
+		for _, c := range v.some("MINIMAL") {
+			set += fmt.Sprintf(", c%d = %s", c, v.literal(c, 12))
 		}
-		if m.Type != "INSERT" {
-			continue
+		v.exec(v.conn, fmt.Sprintf("UPDATE %s SET c1 = c1 + 10%s WHERE c0 BETWEEN %d AND %d", v.name, set, from, to))
+		b := v.selectRows(from, to)
+		v.add("UPDATE", a, b)
+		a = b
+	}
+	switch v.r.IntN(4) {
+	case 0: // stays
+	case 1:
+		const away = 10_000_000
+		v.exec(v.conn, fmt.Sprintf("UPDATE %s SET c0 = c0 + %d WHERE c0 = %d", v.name, away, from))
+		v.add("UPDATE", a[:1], v.selectRows(from+away, from+away))
+	default:
+		v.exec(v.conn, fmt.Sprintf("DELETE FROM %s WHERE c0 BETWEEN %d AND %d", v.name, from, to))
+		v.add("DELETE", a, nil)
+	}
+}
+
+// some are the columns that a statement names, without c0 and c1: all under FULL.
+func (v *valueTable) some(image string) []int {
+	var list []int
+	for c := 2; c < len(v.types); c++ {
+		if image == "FULL" || v.r.IntN(3) > 0 {
+			list = append(list, c)
 		}
-		for _, row := range m.Data {
-			plain := map[string]string{}
-			for k, v := range row {
-				plain[k] = "\x00"
-				if v != nil {
-					plain[k] = *v
-				}
+	}
+	return list
+}
+
+func (v *valueTable) literal(column, nulls int) string {
+	if nulls < 0 || nulls > 0 && v.r.IntN(nulls) == 0 {
+		return "NULL"
+	}
+	return v.types[column].value(v.r)
+}
+
+func columnList(columns []int) string {
+	text := ""
+	for _, c := range columns {
+		text += fmt.Sprintf(",c%d", c)
+	}
+	return text
+}
+
+func (v *valueTable) add(kind string, before, after []values) {
+	for i := range max(len(before), len(after)) {
+		c := valueChange{kind: kind}
+		if before != nil {
+			c.before = before[i]
+		}
+		if after != nil {
+			c.after = after[i]
+		}
+		v.changes = append(v.changes, c)
+	}
+}
+
+func (v *valueTable) selectRows(from, to int) []values {
+	v.Helper()
+	columns := make([]string, len(v.types))
+	for i, t := range v.types {
+		columns[i] = fmt.Sprintf(t.sel, fmt.Sprintf("c%d", i))
+	}
+	r, err := v.conn.Execute(fmt.Sprintf("SELECT %s FROM %s WHERE c0 BETWEEN %d AND %d ORDER BY c0", strings.Join(columns, ", "), v.name, from, to))
+	if err != nil {
+		v.Fatal(err)
+	}
+	rows := make([]values, r.RowNumber())
+	for i := range rows {
+		rows[i] = make(values, len(v.types))
+		for c := range v.types {
+			if null, _ := r.IsNull(i, c); !null {
+				text, _ := r.GetString(i, c)
+				rows[i][c] = &text
 			}
-			rows = append(rows, plain)
 		}
 	}
 	return rows
 }
 
-func (w *world) compareSelected(conn *client.Conn, types []valueType, ours []map[string]string) {
-	w.Helper()
-	columns := []string{"id"}
-	for i, v := range types {
-		columns = append(columns, fmt.Sprintf(v.sel, fmt.Sprintf("c%d", i)))
-	}
-	r, err := conn.Execute("SELECT " + strings.Join(columns, ", ") + " FROM vals ORDER BY id")
-	if err != nil {
-		w.Fatal(err)
-	}
-	if r.RowNumber() != len(ours) {
-		w.Fatalf("%d rows selected, tail has %d", r.RowNumber(), len(ours))
-	}
-	for row := range r.RowNumber() {
-		for i, v := range types {
-			selected := "\x00"
-			if null, _ := r.IsNull(row, i+1); !null {
-				selected, _ = r.GetString(row, i+1)
-			}
-			mine := ours[row][fmt.Sprintf("c%d", i)]
-			equal := mine == selected
-			if !equal && v.equal != nil && mine != "\x00" && selected != "\x00" {
-				equal = v.equal(mine, selected)
-			}
-			if !equal {
-				w.Errorf("row %d, %s: tail has %q, SELECT %q", row, v.ddl, mine, selected)
-			}
-		}
-	}
+// flatChange is one row of a message.
+type flatChange struct {
+	kind      string
+	data, old map[string]*string
 }
 
-// compareDecoded compares with go-mysql's own decoder where its values can be compared.
-func compareDecoded(t *testing.T, server, path, database string, types []valueType, ours []map[string]string) {
+// tailChanges runs tail over a binlog file in a time zone and returns the rows of its messages by table.
+func tailChanges(t *testing.T, w *world, path, zone string, keys map[string]string) map[string][]flatChange {
 	t.Helper()
-	parser := replication.NewBinlogParser()
-	parser.SetFlavor(server)
-	parser.SetTimestampStringLocation(time.UTC)
-	row, compared := 0, 0
-	err := parser.ParseFile(path, 4, func(e *replication.BinlogEvent) error {
-		ev, ok := e.Event.(*replication.RowsEvent)
-		if !ok || string(ev.Table.Schema) != database {
-			return nil
+	changes := map[string][]flatChange{}
+	for _, rec := range tailFile(t, w, path, zone, keys) {
+		var m struct {
+			Type, Table string
+			IsDdl       bool
+			Data, Old   []map[string]*string
 		}
-		for _, values := range ev.Rows {
-			for i, v := range types {
-				mine := ours[row][fmt.Sprintf("c%d", i)]
-				equal, can := sameDecoded(v, mine, values[i+1])
-				if can {
-					compared++
-				}
-				if can && !equal {
-					t.Errorf("row %d, %s: tail has %q, go-mysql %v", row, v.ddl, mine, values[i+1])
-				}
+		if err := json.Unmarshal([]byte(rec.Value), &m); err != nil {
+			t.Fatal(err)
+		}
+		for i, row := range m.Data {
+			c := flatChange{kind: m.Type, data: row}
+			if m.Old != nil {
+				c.old = m.Old[i]
 			}
-			row++
+			changes[m.Table] = append(changes[m.Table], c)
 		}
-		return nil
-	})
-	if err != nil {
+	}
+	return changes
+}
+
+// tailFile is what tail prints for a binlog file; keys are further keys of instance.properties.
+func tailFile(t *testing.T, w *world, path, zone string, keys map[string]string) []record {
+	t.Helper()
+	return tailRecords(t, w, zone, keys, "--binlog", path)
+}
+
+func tailRecords(t *testing.T, w *world, zone string, keys map[string]string, args ...string) []record {
+	t.Helper()
+	dir, conf := t.TempDir(), w.conf
+	instance := map[string]string{}
+	for _, m := range []map[string]string{conf.Destinations[w.name], keys} {
+		for k, v := range m {
+			instance[k] = v
+		}
+	}
+	conf.Destinations = map[string]map[string]string{w.name: instance}
+	if err := conf.Write(dir); err != nil {
 		t.Fatal(err)
 	}
-	if row != len(ours) || compared == 0 {
-		t.Errorf("go-mysql has %d rows, tail %d; %d values compared", row, len(ours), compared)
+	var out, errs bytes.Buffer
+	env := func(name string) (string, bool) { return zone, name == "TZ" }
+	args = slices.Concat([]string{"tail", "--conf", dir, "--destination", w.name, "--output", "jsonl"}, args)
+	if code := run(t.Context(), args, env, &out, &errs); code != 0 {
+		t.Fatalf("tail ended with %d: %s", code, errs.String())
 	}
-}
-
-func sameDecoded(v valueType, mine string, decoded any) (equal, comparable bool) {
-	switch {
-	case decoded == nil || mine == "\x00":
-		return decoded == nil && mine == "\x00", true
-	case v.direct != nil:
-		return v.direct(mine, decoded)
-	default:
-		if b, ok := decoded.([]byte); ok {
-			return mine == string(b), true
-		}
-		return mine == fmt.Sprint(decoded), true
-	}
-}
-
-func parsedFloats(bits int) func(a, b string) bool {
-	return func(a, b string) bool {
-		x, err := strconv.ParseFloat(a, bits)
-		y, err2 := strconv.ParseFloat(b, 64)
-		return err == nil && err2 == nil && x == y
-	}
-}
-
-func sameHex(ours, selected string) bool {
-	raw := make([]byte, 0, len(ours))
-	for _, c := range ours {
-		if c > 0xff {
-			return false
-		}
-		raw = append(raw, byte(c))
-	}
-	return strings.EqualFold(hex.EncodeToString(raw), selected)
-}
-
-func sameJSON(ours, selected string) bool {
-	var a, b any
-	return json.Unmarshal([]byte(ours), &a) == nil && json.Unmarshal([]byte(selected), &b) == nil && reflect.DeepEqual(a, b)
-}
-
-func notComparable(string, any) (bool, bool) { return false, false }
-
-// unsignedOf compares what go-mysql reads as a signed number, since it may not know the sign.
-func unsignedOf(bits int) func(string, any) (bool, bool) {
-	return func(mine string, decoded any) (bool, bool) {
-		text := fmt.Sprint(decoded)
-		n, err := strconv.ParseInt(text, 10, 64)
-		if err != nil {
-			return mine == text, true
-		}
-		if n >= 0 {
-			return mine == text, true
-		}
-		return mine == strconv.FormatUint(uint64(n)&(1<<bits-1), 10) || bits == 64 && mine == strconv.FormatUint(uint64(n), 10), true
-	}
-}
-
-func floatDecoded(bits int) func(string, any) (bool, bool) {
-	return func(mine string, decoded any) (bool, bool) {
-		x, err := strconv.ParseFloat(mine, bits)
-		switch v := decoded.(type) {
-		case float32:
-			return err == nil && float32(x) == v, true
-		case float64:
-			return err == nil && x == v, true
-		}
-		return false, true
-	}
-}
-
-// zeroFraction forgives go-mysql that it leaves out a fraction of zeros.
-func zeroFraction(mine string, decoded any) (bool, bool) {
-	text := fmt.Sprint(decoded)
-	head, fraction, _ := strings.Cut(mine, ".")
-	return mine == text || head == text && strings.Trim(fraction, "0") == "", true
+	return parseRecords(t, out.Bytes())
 }
