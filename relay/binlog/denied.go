@@ -17,23 +17,20 @@ var ErrDenied = errors.New("the source denies access")
 // Errors of the servers, by what they mean here:
 // https://dev.mysql.com/doc/mysql-errors/9.4/en/server-error-reference.html
 var (
-	// the account cannot log in: unknown or wrong password, host, locked, expired
+	// The account cannot log in: unknown or wrong password, host, locked, expired.
 	loginDenied = []uint16{1045, 1130, 1524, 1698, 1820, 1862, 3118, 3955, 4151}
-	// a privilege is missing: of a database, a table, all
-	rightDenied = []uint16{1044, 1142, 1227}
-	// the server is on its way down, up, or full
+	// A privilege is missing: of a database, a table, all. 1045 once logged in is
+	// MySQL's answer to COM_REGISTER_SLAVE.
+	rightDenied = []uint16{1044, 1045, 1142, 1227}
+	// The server is on its way down, up, or full.
 	busy = []uint16{1040, 1053, 1129, 1203, 1226, 1927, 3168}
 )
 
-// explain says what a refusal of the source means and what can be done.
+// explain says what a refusal of the source means for an account that could log
+// in, and what can be done.
 func (r *Reader) explain(ctx context.Context, err error) error {
 	var se *wire.SourceError
-	switch {
-	case !errors.As(err, &se) || errors.Is(err, ErrDenied):
-		return err
-	case slices.Contains(loginDenied, se.Code):
-		return fmt.Errorf("%w: %w: correct canal.instance.dbUsername or canal.instance.dbPassword, or have an administrator change the account", ErrDenied, err)
-	case !slices.Contains(rightDenied, se.Code):
+	if !errors.As(err, &se) || errors.Is(err, ErrDenied) || !slices.Contains(rightDenied, se.Code) {
 		return err
 	}
 	report, _ := r.check(ctx) // what it cannot tell is left out
@@ -43,11 +40,14 @@ func (r *Reader) explain(ctx context.Context, err error) error {
 	return fmt.Errorf("%w: %s: %w: an administrator runs: %s", ErrDenied, r.c.Addr, err, report.Grant)
 }
 
-// unreachable adds what to do to an error of the network.
-func (c *Config) unreachable(err error) error {
+// advise adds what to do to the error of a connection that was not made.
+func (c *Config) advise(err error) error {
+	var se *wire.SourceError
 	var op *net.OpError
-	var name *net.DNSError
-	if errors.As(err, &op) || errors.As(err, &name) {
+	switch {
+	case errors.As(err, &se) && slices.Contains(loginDenied, se.Code):
+		return fmt.Errorf("%w: %w: correct canal.instance.dbUsername or canal.instance.dbPassword, or have an administrator change the account", ErrDenied, err)
+	case errors.As(err, &op): // of a name that is not known, too
 		return fmt.Errorf("%w: is a server running there? canal.instance.master.address names it", err)
 	}
 	return err

@@ -58,7 +58,7 @@ func (c *Config) dial(ctx context.Context) (*session, error) {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		return nil, fmt.Errorf("connect to source %s as %q: %w", c.Addr, c.User, c.unreachable(plain(err)))
+		return nil, fmt.Errorf("connect to source %s as %q: %w", c.Addr, c.User, c.advise(plain(err)))
 	}
 	return s, nil
 }
@@ -149,7 +149,7 @@ func (s *session) dump(c *Config, from position.Position) error {
 		if !s.server.MariaDB() {
 			set, err := mysql.ParseMysqlGTIDSet(from.GTIDs)
 			if err != nil {
-				return fmt.Errorf("%w: GTID set %q: %v", ErrStart, from.GTIDs, err)
+				return fmt.Errorf("%w: GTID set %q: %w", ErrStart, from.GTIDs, err)
 			}
 			return s.command(dumpGTIDCommand(c.ServerID, set.Encode()))
 		}
@@ -225,7 +225,7 @@ func plain(err error) error {
 			return &wire.SourceError{Code: m.Code, Message: strings.Clone(m.Message)}
 		}
 		c, ok := err.(causer)
-		if !ok || c.Cause() == nil || c.Cause() == err {
+		if !ok || c.Cause() == nil || c.Cause() == err { //nolint:errorlint // a cause that is the error itself
 			return err
 		}
 		err = c.Cause()
