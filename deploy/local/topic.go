@@ -61,3 +61,37 @@ func (s Stack) ReadTopic(ctx context.Context, topic string, each func(*kgo.Recor
 		}
 	}
 }
+
+// SetTopic sets a configuration key of a topic.
+func (s Stack) SetTopic(ctx context.Context, topic, key, value string) error {
+	cl, err := kgo.NewClient(kgo.SeedBrokers(s.Kafka))
+	if err != nil {
+		return err
+	}
+	defer cl.Close()
+	all, err := kadm.NewClient(cl).AlterTopicConfigs(ctx, []kadm.AlterConfig{{Name: key, Value: &value}}, topic)
+	if err != nil {
+		return err
+	}
+	answer, err := all.On(topic, nil)
+	if err != nil {
+		return err
+	}
+	return answer.Err
+}
+
+// TopicLength is the number of records that a topic has.
+func (s Stack) TopicLength(ctx context.Context, topic string) (int, error) {
+	cl, err := kgo.NewClient(kgo.SeedBrokers(s.Kafka))
+	if err != nil {
+		return 0, err
+	}
+	defer cl.Close()
+	ends, err := kadm.NewClient(cl).ListEndOffsets(ctx, topic)
+	if err != nil {
+		return 0, err
+	}
+	n := 0
+	ends.Each(func(o kadm.ListedOffset) { n += int(o.Offset) })
+	return n, ends.Error()
+}
