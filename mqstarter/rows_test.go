@@ -316,3 +316,24 @@ func cpuTime() time.Duration {
 	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u)
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
+
+// last tells when the last parcel is acknowledged.
+type last struct {
+	Producer
+	left int
+	all  chan struct{}
+}
+
+func (l *last) Send(ctx context.Context, p *message.Parcel, done func(error)) {
+	l.left--
+	end := l.left == 0
+	l.Producer.Send(ctx, p, func(err error) {
+		if err != nil {
+			panic(err)
+		}
+		done(nil)
+		if end {
+			close(l.all)
+		}
+	})
+}

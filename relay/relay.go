@@ -90,7 +90,7 @@ func (r *Relay) Run(ctx context.Context) error {
 	if ctx.Err() != nil {
 		err = nil
 	}
-	if err == io.EOF {
+	if err == io.EOF { //nolint:errorlint // a broken connection wraps it
 		r.buf.close(nil)
 		return io.EOF
 	}
@@ -108,7 +108,7 @@ func (r *Relay) run(ctx context.Context) error {
 		switch {
 		case ctx.Err() != nil:
 			return nil
-		case err == io.EOF:
+		case err == io.EOF: //nolint:errorlint // a broken connection wraps it
 			return a.finish()
 		case !a.begun, fatal(err, a.failed):
 			return err

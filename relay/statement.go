@@ -129,7 +129,7 @@ func (a *assembler) once(key, message string, args ...any) {
 		return
 	}
 	a.noted[key] = true
-	a.r.log.Warn(message, append(args, "file", a.track.File, "offset", a.track.Start)...)
+	a.r.log.Warn(message, append(args, "file", a.track.File, "offset", a.track.Start)...) //nolint:sloglint // constant at every caller
 }
 
 // annotation takes the text of the statement behind the rows that follow.

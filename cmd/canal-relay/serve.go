@@ -117,6 +117,10 @@ func (n *node) report(findings []config.Finding) {
 
 // run runs the node until the context ends: the destinations first let go of
 // what they own, then the session ends with which they owned it.
+//
+// A term that does not stop in time ends the process at once, without waiting
+// for anybody: it may still write, and only the end of the process prevents
+// that before another node owns its destination. The session is left to expire.
 func (n *node) run(ctx context.Context) error {
 	if err := n.build(); err != nil {
 		return err
@@ -124,30 +128,30 @@ func (n *node) run(ctx context.Context) error {
 	debug.SetGCPercent(gcPercent)
 	session, endSession := context.WithCancel(context.WithoutCancel(ctx))
 	defer endSession()
-	var around errgroup.Group
+	var around, monitors errgroup.Group
 	around.Go(func() error { n.web(session); return nil })
 	if n.zk != nil {
 		around.Go(func() error { return n.zk.Run(session) })
 	}
-	work, fail := context.WithCancelCause(ctx)
-	defer fail(nil)
-	var monitors errgroup.Group
+	stuck := make(chan error, len(n.destinations))
 	for _, d := range n.destinations {
 		monitors.Go(func() error {
-			err := d.monitor.Run(work)
-			if err != nil {
-				err = fmt.Errorf("destination %s: %w", d.instance.Name, err)
-				fail(err)
+			err := d.monitor.Run(ctx)
+			if errors.Is(err, ha.ErrExitTimeout) {
+				stuck <- fmt.Errorf("destination %s: %w", d.instance.Name, err)
 			}
 			return err
 		})
 	}
-	err := monitors.Wait()
-	endSession()
-	if errors.Is(err, ha.ErrExitTimeout) {
-		return err // something may still write: the session is left to expire after the process has ended
+	ended := make(chan error, 1)
+	go func() { ended <- monitors.Wait() }()
+	select {
+	case err := <-stuck:
+		return err
+	case err := <-ended:
+		endSession()
+		return errors.Join(err, around.Wait())
 	}
-	return errors.Join(err, around.Wait())
 }
 
 // gcPercent trades some CPU for memory: a relay's heap is mostly the bytes that it is bounded by.

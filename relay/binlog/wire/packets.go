@@ -181,7 +181,7 @@ type SourceError struct {
 func (e *SourceError) Error() string { return fmt.Sprintf("source says %d: %s", e.Code, e.Message) }
 
 func lost(err error, within bool) error {
-	if err == io.EOF && within {
+	if errors.Is(err, io.EOF) && within {
 		err = io.ErrUnexpectedEOF
 	}
 	var t net.Error

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"go.etcd.io/bbolt"
+	bbolterrors "go.etcd.io/bbolt/errors"
 
 	"github.com/canal-relay/canal-relay/relay/position"
 	"github.com/canal-relay/canal-relay/relay/schema"
@@ -47,7 +48,7 @@ func (f *File) open() error {
 		return err
 	}
 	db, err := bbolt.Open(f.path, 0o644, &bbolt.Options{Timeout: openTimeout})
-	if errors.Is(err, bbolt.ErrTimeout) {
+	if errors.Is(err, bbolterrors.ErrTimeout) {
 		return fmt.Errorf("open %s: another process holds it: is another canal-relay running with this data folder?", f.path)
 	}
 	if err != nil {

@@ -1,3 +1,5 @@
+//go:build stack
+
 package relay
 
 import (
@@ -14,7 +16,6 @@ import (
 	"github.com/go-mysql-org/go-mysql/replication"
 
 	"github.com/canal-relay/canal-relay/relay/binlog"
-	"github.com/canal-relay/canal-relay/relay/event"
 	"github.com/canal-relay/canal-relay/relay/position"
 )
 
@@ -24,7 +25,7 @@ func live(t *testing.T, f func(t *testing.T, admin *client.Conn, c binlog.Config
 		t.Run(strings.ToLower(kind), func(t *testing.T) {
 			addr := os.Getenv("CANAL_RELAY_" + kind)
 			if addr == "" {
-				t.Skip("CANAL_RELAY_" + kind + " is not set: no local stack")
+				t.Fatal("CANAL_RELAY_" + kind + " is not set: no local stack")
 			}
 			admin, err := client.Connect(addr, os.Getenv("CANAL_RELAY_DB_ADMIN_USER"), os.Getenv("CANAL_RELAY_DB_ADMIN_PASSWORD"), "")
 			if err != nil {
@@ -59,9 +60,9 @@ func newReader(t *testing.T, c binlog.Config) *binlog.Reader {
 	return r
 }
 
-// TestLive follows a real server from the end of its binlog through rows, DDL
+// TestStackLive follows a real server from the end of its binlog through rows, DDL
 // and dump threads that are killed.
-func TestLive(t *testing.T) {
+func TestStackLive(t *testing.T) {
 	live(t, func(t *testing.T, admin *client.Conn, c binlog.Config) {
 		db := fmt.Sprintf("relay_live_%d", os.Getpid())
 		execute(t, admin, "CREATE DATABASE "+db, "USE "+db, "CREATE TABLE before_start (id INT PRIMARY KEY, v VARCHAR(20))")
@@ -128,8 +129,8 @@ func killDumps(t *testing.T, admin *client.Conn, user string) {
 	}
 }
 
-// TestLiveLocate starts by time, by journal and offset, and by GTID set.
-func TestLiveLocate(t *testing.T) {
+// TestStackLocate starts by time, by journal and offset, and by GTID set.
+func TestStackLocate(t *testing.T) {
 	live(t, func(t *testing.T, admin *client.Conn, c binlog.Config) {
 		db := fmt.Sprintf("relay_locate_%d", os.Getpid())
 		execute(t, admin, "CREATE DATABASE "+db, "USE "+db, "CREATE TABLE t (id INT PRIMARY KEY)")
@@ -192,62 +193,4 @@ func (h *counter) HandleEvent(e *replication.BinlogEvent) error {
 		return context.Canceled
 	}
 	return nil
-}
-
-// TestLiveSpeed measures the raw dump, and the relay without messages, over what
-// BENCH_ROWS rows make.
-func TestLiveSpeed(t *testing.T) {
-	rows := 0
-	if _, err := fmt.Sscan(os.Getenv("BENCH_ROWS"), &rows); err != nil {
-		t.Skip("BENCH_ROWS is not set")
-	}
-	live(t, func(t *testing.T, admin *client.Conn, c binlog.Config) {
-		db := fmt.Sprintf("relay_speed_%d", os.Getpid())
-		execute(t, admin, "CREATE DATABASE "+db, "USE "+db, "CREATE TABLE t (id INT PRIMARY KEY AUTO_INCREMENT, "+
-			"a BIGINT, b VARCHAR(40), c DATETIME, d DECIMAL(12,2), e VARCHAR(60), f INT, g INT, h TIMESTAMP NULL, i DOUBLE, j CHAR(10), k SMALLINT)",
-			"CREATE TABLE one (id INT PRIMARY KEY AUTO_INCREMENT, a INT)", "FLUSH BINARY LOGS")
-		defer execute(t, admin, "DROP DATABASE "+db)
-		reader := newReader(t, c)
-		start, err := reader.Locate(t.Context(), binlog.Start{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		row := "(1234567890123,'some text of forty characters, more','2026-01-02 03:04:05',123.45,'another text that is a bit longer than the first',1,2,'2026-01-02 03:04:05',1.5,'abc',7)"
-		values := strings.TrimSuffix(strings.Repeat(row+",", 100), ",")
-		for range rows / 100 {
-			execute(t, admin, "INSERT INTO t (a,b,c,d,e,f,g,h,i,j,k) VALUES "+values)
-		}
-		for range rows / 20 {
-			execute(t, admin, "INSERT INTO one (a) VALUES (1)")
-		}
-		h := &counter{}
-		began := time.Now()
-		_ = reader.Run(t.Context(), start, h)
-		took := time.Since(began) - c.Heartbeat
-		t.Logf("raw: %d events, %d MB in %v: %.0f events/s, %.0f MB/s", h.events, h.bytes>>20, took, float64(h.events)/took.Seconds(), float64(h.bytes>>20)/took.Seconds())
-		r := New(config(t, db+`\..*`, newReader(t, c)), position.Resume{Position: start}, newReader(t, c), nil, nil)
-		n, want := 0, rows+rows/20
-		began = time.Now()
-		ctx, cancel := context.WithCancel(t.Context())
-		done := make(chan error, 1)
-		go func() { done <- r.Run(ctx) }()
-		for n < want {
-			b, err := r.Next(ctx)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for i := range b.Changes {
-				if b.Changes[i].Kind == event.Insert {
-					n += b.Changes[i].Rows
-				}
-			}
-			r.Release(b)
-		}
-		took = time.Since(began)
-		t.Logf("relay: %d rows in %v: %.0f rows/s", n, took, float64(n)/took.Seconds())
-		cancel()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
-	})
 }
