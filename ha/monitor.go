@@ -90,7 +90,7 @@ func (m *Monitor) Run(ctx context.Context) error {
 		e := m.own(ctx, lease)
 		if e.stuck() {
 			m.setState(Failed, e.err.Error())
-			return fmt.Errorf("end term (%v): %w", &ending{cause: e.cause}, e.err)
+			return fmt.Errorf("end term (%v): %w", &ending{cause: e.cause}, e.err) //nolint:errorlint // the cause is for people; callers ask for ErrExitTimeout
 		}
 		m.resign(ctx, lease, e)
 		if e.failed() {

@@ -397,5 +397,5 @@ func Call[T any](ctx context.Context, c *Client, f func(*zk.Conn) (T, error)) (T
 type quiet struct{ log *slog.Logger }
 
 func (q quiet) Printf(format string, args ...any) {
-	q.log.Debug("zk client: " + fmt.Sprintf(format, args...))
+	q.log.Debug("zk client", "text", fmt.Sprintf(format, args...))
 }

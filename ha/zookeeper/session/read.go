@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -63,7 +64,7 @@ func Read(ctx context.Context, c Config, paths ...string) (map[string]Node, erro
 		switch {
 		case err == nil:
 			found[path] = newNode(data, stat, nil)
-		case err != zk.ErrNoNode:
+		case !errors.Is(err, zk.ErrNoNode):
 			return nil, fmt.Errorf("read %s: %w", path, err)
 		}
 	}

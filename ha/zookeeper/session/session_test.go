@@ -62,7 +62,7 @@ func TestServersPauseWhereRequestsMustNotSurvive(t *testing.T) {
 	s := new(servers)
 	s.Init([]string{"a", "b"})
 	try := func() bool { _, pause := s.Next(); return pause }
-	if try() || try() || !try() || try() || !try() {
+	if try() || try() || !try() || try() || !try() { //nolint:staticcheck // every call moves on
 		t.Error("want a pause after each round of two servers")
 	}
 	s.Connected()
