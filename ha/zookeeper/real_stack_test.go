@@ -29,7 +29,7 @@ func real(t *testing.T, id, chroot string) zookeeper.Config {
 }
 
 // tree returns a chroot that is removed when the test ends, and a connection to
-// look at it. 
+// look at it.
 func tree(t *testing.T) (string, *zk.Conn) {
 	address := os.Getenv("CANAL_RELAY_ZOOKEEPER")
 	if address == "" {

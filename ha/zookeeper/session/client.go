@@ -392,10 +392,3 @@ func Call[T any](ctx context.Context, c *Client, f func(*zk.Conn) (T, error)) (T
 		return none, context.Cause(ctx)
 	}
 }
-
-// quiet passes the zk client's own messages on for those who debug.
-type quiet struct{ log *slog.Logger }
-
-func (q quiet) Printf(format string, args ...any) {
-	q.log.Debug("zk client", "text", fmt.Sprintf(format, args...))
-}
