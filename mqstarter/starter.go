@@ -176,7 +176,10 @@ func (s *Starter) run(ctx context.Context, epoch int64) error {
 		err = fmt.Errorf("open source: %w", err)
 	}
 	if err != nil {
-		return errors.Join(err, producer.Close(ctx))
+		if closeErr := producer.Close(ctx); closeErr != nil {
+			err = fmt.Errorf("%w; close producer: %w", err, closeErr)
+		}
+		return err
 	}
 	s.log.Info("reading changes from here on", "epoch", epoch, "file", from.File, "offset", from.Offset, "gtids", from.GTIDs)
 	return newTerm(s, epoch, source, producer).run(ctx)

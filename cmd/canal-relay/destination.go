@@ -43,7 +43,7 @@ func newStarter(node *config.Node, i *config.Instance, cursor mqstarter.Cursor, 
 		if err != nil {
 			return nil, err
 		}
-		return newSource(i, from, reader, reader, newHistory(node, i), d, log)
+		return newSource(i, from, reader, reader, newHistory(node, i, log), d, log)
 	}
 	dial := func() (mqstarter.Producer, error) { return kafka.New(i.Kafka, log) }
 	return &starter{Starter: mqstarter.New(c, cursor, open, dial, d, log), memory: i.Relay.Memory, metrics: d}, nil
@@ -74,11 +74,11 @@ type storedHistory interface {
 
 // newHistory returns where a destination's table definitions are kept: a topic
 // that all nodes reach, or, without ZooKeeper, a file beside the position.
-func newHistory(node *config.Node, i *config.Instance) storedHistory {
+func newHistory(node *config.Node, i *config.Instance, log *slog.Logger) storedHistory {
 	if node.ZooKeeper == "" {
 		return history.NewFile(filepath.Join(filepath.Dir(i.MetaFile), "schema.db"))
 	}
-	return kafka.NewHistory(i.Kafka, node.Cluster+"-schema", i.Name)
+	return kafka.NewHistory(i.Kafka, node.Cluster+"-schema", i.Name, log)
 }
 
 // source is a relay with what it reads from: built for a term, gone with it.

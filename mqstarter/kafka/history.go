@@ -1,11 +1,15 @@
 package kafka
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
+	"net"
 	"strings"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -24,7 +28,9 @@ const historyFormat = 1
 type History struct {
 	config             Config
 	topic, destination string
+	log                *slog.Logger
 	client             *kgo.Client // from the first use on
+	away               bool        // it was said that the cluster is away
 }
 
 // historyRecord is the value of a record.
@@ -34,8 +40,8 @@ type historyRecord struct {
 }
 
 // NewHistory returns the history of a destination in a topic. It does no I/O.
-func NewHistory(c Config, topic, destination string) *History {
-	return &History{config: c, topic: topic, destination: destination}
+func NewHistory(c Config, topic, destination string, l *slog.Logger) *History {
+	return &History{config: c, topic: topic, destination: destination, log: l}
 }
 
 // Close lets go of the connections.
@@ -64,6 +70,9 @@ func (h *History) connect(ctx context.Context) error {
 		map[string]*string{"retention.ms": &forever, "retention.bytes": &forever}, h.topic)
 	if err != nil && !errors.Is(err, kerr.TopicAlreadyExists) {
 		client.Close()
+		if away(err) {
+			return fmt.Errorf("create topic %s: %w", h.topic, err)
+		}
 		return fmt.Errorf("create topic %s: %w: an administrator may create it with kafka-topics --bootstrap-server %s --create --topic %s "+
 			"--partitions 1 --config retention.ms=-1 --config retention.bytes=-1", h.topic, err, strings.Join(h.config.Brokers, ","), h.topic)
 	}
@@ -71,15 +80,48 @@ func (h *History) connect(ctx context.Context) error {
 	return nil
 }
 
-// Load reads the topic to its present end.
-func (h *History) Load(ctx context.Context, _ position.Position) ([]schema.Entry, error) {
+// wait repeats a step for as long as it fails because the cluster is away.
+func (h *History) wait(ctx context.Context, step func() error) error {
+	for {
+		err := step()
+		if err == nil || ctx.Err() != nil || !away(err) {
+			return err
+		}
+		if !h.away {
+			h.log.Warn("Kafka is away, waiting for it with the schema history", "topic", h.topic, "err", err)
+		}
+		h.away = true
+		select {
+		case <-time.After(askPause):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// away tells a cluster that cannot be asked at the moment from an answer.
+func away(err error) bool {
+	var network *net.OpError
+	return !refused(err) && (errors.As(err, &network) || kgo.IsRetryableBrokerErr(err) || kerr.IsRetriable(err))
+}
+
+// Load reads the topic to its present end. It waits for a cluster that is away.
+func (h *History) Load(ctx context.Context, _ position.Position) (entries []schema.Entry, err error) {
+	err = h.wait(ctx, func() error {
+		entries, err = h.load(ctx)
+		return err
+	})
+	return entries, err
+}
+
+func (h *History) load(ctx context.Context) ([]schema.Entry, error) {
 	if err := h.connect(ctx); err != nil {
 		return nil, err
 	}
 	admin := kadm.NewClient(h.client)
 	starts, err := admin.ListStartOffsets(ctx, h.topic)
 	ends, err2 := admin.ListEndOffsets(ctx, h.topic)
-	if err = errors.Join(err, starts.Error(), err2, ends.Error()); err != nil {
+	if err = cmp.Or(err, starts.Error(), err2, ends.Error()); err != nil {
 		return nil, fmt.Errorf("find the ends of topic %s: %w", h.topic, err)
 	}
 	start, _ := starts.Lookup(h.topic, 0)
@@ -126,18 +168,21 @@ func (h *History) read(ctx context.Context, reader *kgo.Client, next, end int64)
 	return entries, nil
 }
 
-// Append stores an entry and waits until all replicas in sync have it.
+// Append stores an entry and waits until all replicas in sync have it, also for
+// a cluster that is away.
 func (h *History) Append(ctx context.Context, e schema.Entry) error {
-	if err := h.connect(ctx); err != nil {
-		return err
-	}
 	value, err := json.Marshal(historyRecord{Format: historyFormat, Entry: e})
 	if err != nil {
 		return err
 	}
-	record := &kgo.Record{Topic: h.topic, Key: []byte(h.destination), Value: value}
-	if err := h.client.ProduceSync(ctx, record).FirstErr(); err != nil {
-		return fmt.Errorf("write to topic %s: %w", h.topic, err)
-	}
-	return nil
+	return h.wait(ctx, func() error {
+		if err := h.connect(ctx); err != nil {
+			return err
+		}
+		record := &kgo.Record{Topic: h.topic, Key: []byte(h.destination), Value: value}
+		if err := h.client.ProduceSync(ctx, record).FirstErr(); err != nil {
+			return fmt.Errorf("write to topic %s: %w", h.topic, err)
+		}
+		return nil
+	})
 }

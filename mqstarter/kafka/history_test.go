@@ -2,8 +2,11 @@ package kafka
 
 import (
 	"fmt"
+	"log/slog"
+	"net"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/twmb/franz-go/pkg/kfake"
@@ -26,7 +29,7 @@ func TestHistoryIsSharedAndKept(t *testing.T) {
 	for i := range 6 {
 		destination := []string{"orders", "users"}[i%2]
 		e := schema.Entry{At: position.Position{File: "binlog.000003", Offset: uint64(100 * i)}, SQL: fmt.Sprintf("CREATE TABLE t%d (id INT)", i), Database: "shop"}
-		h := NewHistory(c, "canal-relay-schema", destination)
+		h := NewHistory(c, "canal-relay-schema", destination, slog.New(slog.DiscardHandler))
 		if err := h.Append(t.Context(), e); err != nil {
 			t.Fatal(err)
 		}
@@ -34,7 +37,7 @@ func TestHistoryIsSharedAndKept(t *testing.T) {
 		want[destination] = append(want[destination], e)
 	}
 	for destination, entries := range want {
-		h := NewHistory(c, "canal-relay-schema", destination)
+		h := NewHistory(c, "canal-relay-schema", destination, slog.New(slog.DiscardHandler))
 		got, err := h.Load(t.Context(), position.Position{})
 		if err != nil || !cmp.Equal(got, entries) {
 			t.Errorf("%s: %v\n%s", destination, err, cmp.Diff(entries, got))
@@ -61,10 +64,49 @@ func TestHistoryOfNewerVersion(t *testing.T) {
 	}
 	c := DefaultConfig()
 	c.Brokers = broker.ListenAddrs()
-	h := NewHistory(c, "schema", "orders")
+	h := NewHistory(c, "schema", "orders", slog.New(slog.DiscardHandler))
 	defer h.Close()
 	_, err = h.Load(t.Context(), position.Position{})
 	if err == nil || !strings.Contains(err.Error(), "newer canal-relay") {
 		t.Errorf("%v", err)
+	}
+}
+
+// A cluster that is away is waited for, by readers and writers.
+func TestHistoryWaitsForTheCluster(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := l.Addr().(*net.TCPAddr).Port
+	_ = l.Close()
+	c := DefaultConfig()
+	c.Brokers = []string{l.Addr().String()}
+	var said strings.Builder
+	h := NewHistory(c, "schema", "orders", slog.New(slog.NewTextHandler(&said, nil)))
+	defer h.Close()
+	loaded := make(chan error)
+	go func() {
+		_, err := h.Load(t.Context(), position.Position{})
+		if err == nil {
+			err = h.Append(t.Context(), schema.Entry{SQL: "CREATE TABLE t (id INT)"})
+		}
+		loaded <- err
+	}()
+	select {
+	case err := <-loaded:
+		t.Fatalf("it did not wait: %v", err)
+	case <-time.After(3 * askPause):
+	}
+	broker, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.Ports(port))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer broker.Close()
+	if err := <-loaded; err != nil {
+		t.Error(err)
+	}
+	if n := strings.Count(said.String(), "Kafka is away"); n != 1 {
+		t.Errorf("said %d times:\n%s", n, said.String())
 	}
 }
