@@ -64,7 +64,10 @@ func newWorld(t *testing.T, server string, instance map[string]string) *world {
 		for _, n := range w.nodes {
 			_ = n.Stop(syscall.SIGKILL, 5*time.Second)
 		}
-		w.exec(conn, "DROP DATABASE IF EXISTS "+w.name)
+		if conn, err := stack.Admin(server); err == nil { // a new one: the test may have restarted the server
+			_ = local.Exec(conn, "DROP DATABASE IF EXISTS "+w.name)
+			_ = conn.Close()
+		}
 		_ = stack.DeleteTopic(context.Background(), w.name)
 	})
 	return w

@@ -1,0 +1,122 @@
+//go:build stack
+
+package main
+
+import (
+	"context"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/canal-relay/canal-relay/deploy/local"
+)
+
+// newDuel makes a world with two nodes and a steady writer.
+func newDuel(t *testing.T, server string) (w *world, owner, other *local.Node, stop func()) {
+	t.Helper()
+	w = newWorld(t, server, nil)
+	w.exec(w.admin(), "USE "+w.name, "CREATE TABLE t (id INT PRIMARY KEY, round INT NOT NULL)")
+	w.start()
+	w.start()
+	var writer sync.WaitGroup
+	enough := make(chan struct{})
+	writer.Go(func() { w.keepWriting(enough) })
+	stop = sync.OnceFunc(func() { close(enough); writer.Wait() })
+	t.Cleanup(stop)
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	owner = w.active(ctx)
+	w.mark(ctx, 0)
+	other = w.nodes[0]
+	if other == owner {
+		other = w.nodes[1]
+	}
+	return w, owner, other, stop
+}
+
+// TestStackHandOver: SIGTERM to the owner. The other one goes on within a second, and nothing is sent twice.
+func TestStackHandOver(t *testing.T) {
+	w, owner, other, stop := newDuel(t, "mysql")
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if err := owner.Stop(syscall.SIGTERM, 15*time.Second); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := local.WaitActive(ctx, w.name, other); err != nil {
+		t.Fatal(err)
+	}
+	w.mark(ctx, 1)
+	stop()
+	if changes, repeats := w.prove(ctx, w.admin()); repeats > 0 {
+		t.Errorf("%d of %d changes were sent twice", repeats, changes)
+	}
+	terms := w.terms(ctx, 1)
+	if len(terms) != 2 {
+		t.Fatalf("%d terms, want 2", len(terms))
+	}
+	gap := terms[1].first.Sub(terms[0].last)
+	t.Logf("%v between the last message of the old owner and the first one of the new", gap)
+	if gap > time.Second {
+		t.Errorf("%v is more than a second", gap)
+	}
+}
+
+// TestStackPausedOwner: the owner is stopped for longer than its session, another one takes over, and the old one wakes up.
+// It must write nothing more: changes stay in order, and repeats begin at a transaction.
+func TestStackPausedOwner(t *testing.T) {
+	w, owner, other, stop := newDuel(t, "mariadb")
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for round := 1; round <= 2; round++ {
+		began := time.Now()
+		if err := owner.Signal(syscall.SIGSTOP); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := local.WaitActive(ctx, w.name, other); err != nil {
+			t.Fatal(err)
+		}
+		w.mark(ctx, 2*round)
+		t.Logf("taken over %v after the owner was stopped", time.Since(began).Round(time.Millisecond))
+		if err := owner.Signal(syscall.SIGCONT); err != nil {
+			t.Fatal(err)
+		}
+		w.until(ctx, "the old owner stands by", func() bool { return w.state(ctx, owner, w.name).State == "standby" })
+		w.mark(ctx, 2*round+1)
+		owner, other = other, owner
+	}
+	stop()
+	changes, repeats := w.prove(ctx, w.admin())
+	t.Logf("%d changes, %d sent twice", changes, repeats)
+	if terms := w.terms(ctx, 5); len(terms) != 3 {
+		t.Errorf("owners took turns %d times in the topic, want 3: %+v", len(terms), terms)
+	}
+}
+
+// turn is a run of messages with the same epoch, by the times at which they were produced.
+type turn struct {
+	epoch       string
+	first, last time.Time
+}
+
+// terms reads the topic up to the row of a round.
+func (w *world) terms(ctx context.Context, round int) (all []turn) {
+	w.Helper()
+	err := w.ReadTopic(ctx, w.name, func(r *kgo.Record) bool {
+		epoch := ""
+		for _, h := range r.Headers {
+			if h.Key == "r-epoch" {
+				epoch = string(h.Value)
+			}
+		}
+		if len(all) == 0 || all[len(all)-1].epoch != epoch {
+			all = append(all, turn{epoch: epoch, first: r.Timestamp})
+		}
+		all[len(all)-1].last = r.Timestamp
+		return !marks(r.Value, round)
+	})
+	w.must(err)
+	return all
+}
