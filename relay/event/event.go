@@ -22,6 +22,11 @@ const (
 	DIndex     Kind = 11
 	XACommit   Kind = 13
 	XARollback Kind = 14
+
+	// Begin and End stand around the changes of a transaction, for Canal's
+	// protobuf form. They are not of Canal's EventType, and have no name.
+	Begin Kind = 0x40
+	End   Kind = 0x41
 )
 
 var kindNames = [...]string{
@@ -39,7 +44,7 @@ func (k Kind) String() string {
 }
 
 // Change is one event of the binlog that is sent on: a row event with its rows
-// still raw, or a statement.
+// still raw, a statement, or where a transaction begins or ends.
 type Change struct {
 	Kind   Kind
 	DDL    bool    // a statement that Canal marks isDdl
@@ -53,7 +58,7 @@ type Change struct {
 
 	Tx   []byte // the transaction: its GTID, or file:offset@server-uuid of its first event
 	Row  uint64 // index in the transaction of the change's first row; a statement counts as one row
-	Rows int    // number of rows; 1 for a statement
+	Rows int    // number of rows; 1 for a statement, 0 for Begin and End
 
 	Present      []byte // row event: columns of the image (of the before image of an update), one bit each
 	PresentAfter []byte // update: columns of the after image
@@ -66,6 +71,19 @@ type Change struct {
 	ServerID uint32
 	TableID  uint64
 	Database string // the statement's default database
+
+	// The rest is for that form alone. SQL of Begin and End is that of XA START
+	// and XA END.
+	Thread  uint32 // Begin: the session that ran the transaction
+	XID     uint64 // End: the storage engine's number of the transaction; 0 behind a COMMIT
+	Unnamed bool   // Query: a text that accompanies rows, whose table is not known, as opposed to none
+	Clock   *Clock // in GTID mode on MySQL, shared by the changes of a transaction; else nil
+}
+
+// Clock is a transaction's place in the order in which a replica may apply
+// it.
+type Clock struct {
+	Sequence, LastCommitted int64
 }
 
 // Batch is a run of changes in binlog order: whole transactions, and perhaps
