@@ -206,25 +206,26 @@ func (b *builder) tooLarge(c *event.Change, to *target, rows []int, size int) er
 		"or choose what to do with such messages", ErrOversize, size, key, to.topic, to.limit)
 }
 
-// key names a row's primary key by columns and size; its text may be a secret.
+// keyShown is how many characters of a key column an error shows.
+const keyShown = 64
+
+// key names a row's primary key, so that the row can be found.
 func (b *builder) key(l *event.Layout, row int) string {
-	var names []byte
-	size := 0
+	var key []byte
 	for _, i := range l.Table.PrimaryKey {
 		text, err := b.flat.AppendKey(nil, row, i)
 		if err != nil {
 			continue
 		}
-		if names != nil {
-			names = append(names, ", "...)
+		if key != nil {
+			key = append(key, ", "...)
 		}
-		names = append(names, l.Columns[i].Name...)
-		size += len(text)
+		key = fmt.Appendf(key, "%s=%.*q", l.Columns[i].Name, keyShown, text)
 	}
-	if names == nil {
+	if key == nil {
 		return "no primary key"
 	}
-	return fmt.Sprintf("primary key %s of %d bytes", names, size)
+	return "primary key " + string(key)
 }
 
 // count sums up what metrics want to know of the batch.

@@ -94,13 +94,13 @@ func rows(l *event.Layout, keys ...uint32) event.Change {
 	return c
 }
 
-func style(t testing.TB) message.FlatConfig {
+func style(t testing.TB) message.Config {
 	t.Helper()
 	s, err := event.NewStyle(nil, false, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	return message.FlatConfig{Style: s}
+	return message.Config{Style: s}
 }
 
 // describe shows what the producer got, a line a message: partition, r-row, ids.
@@ -177,7 +177,7 @@ func TestOversizeRowNamesItsKey(t *testing.T) {
 		f.producer.limits = map[string]int{"changes": 500}
 		f.start(t)
 		err := f.ended(t)
-		if !errors.Is(err, ErrOversize) || !strings.Contains(err.Error(), "primary key id of 1 bytes") ||
+		if !errors.Is(err, ErrOversize) || !strings.Contains(err.Error(), `primary key id="1"`) ||
 			!strings.Contains(err.Error(), "shop.orders at mysql-bin.000001:1234") {
 			t.Errorf("got %v", err)
 		}
