@@ -72,6 +72,7 @@ type Node struct {
 	cmd  *exec.Cmd
 	done chan struct{}
 	err  error
+	peak int64 // largest resident size in bytes, as last seen
 }
 
 // StartNode writes a configuration for one node below dir and starts the
@@ -127,25 +128,41 @@ func (n *Node) Stop(s syscall.Signal, limit time.Duration) error {
 		return n.err
 	default:
 	}
+	n.lookAtPeak()
 	if err := n.Signal(s); err != nil {
 		return err
 	}
-	select {
-	case <-n.done:
-		return n.err
-	case <-time.After(limit):
-		_ = n.cmd.Process.Kill()
-		<-n.done
-		return fmt.Errorf("the node did not end within %v of %v", limit, s)
+	over := time.After(limit)
+	for {
+		select {
+		case <-n.done:
+			return n.err
+		case <-time.After(10 * time.Millisecond):
+			n.lookAtPeak()
+		case <-over:
+			_ = n.cmd.Process.Kill()
+			<-n.done
+			return fmt.Errorf("the node did not end within %v of %v", limit, s)
+		}
 	}
 }
 
-// Usage is what an ended process has used: CPU time of user and system, and
-// its largest resident size in bytes.
+// lookAtPeak reads the largest resident size of the process, while there is one.
+func (n *Node) lookAtPeak() {
+	status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", n.PID()))
+	_, after, _ := strings.Cut(string(status), "VmHWM:")
+	var kib int64
+	if _, err := fmt.Sscan(after, &kib); err == nil {
+		n.peak = kib << 10
+	}
+}
+
+// Usage is what a stopped process has used: CPU time of user and system, and
+// its largest resident size in bytes. The latter is not taken from wait4: that
+// one begins with the size of the process that started it.
 func (n *Node) Usage() (cpu time.Duration, peak int64) {
 	state := n.cmd.ProcessState
-	rusage, _ := state.SysUsage().(*syscall.Rusage)
-	return state.UserTime() + state.SystemTime(), rusage.Maxrss * 1024
+	return state.UserTime() + state.SystemTime(), n.peak
 }
 
 // Status asks the node for its destinations.
