@@ -81,7 +81,7 @@ type Config struct {
 	FlushPeriod  time.Duration // how often a moved position is saved
 
 	Router *route.Router      // topics and partitions
-	Flat   message.FlatConfig // form of the messages
+	Flat   message.Config // form of the messages
 }
 
 // DefaultConfig is a Config that lacks only Destination, Router and Flat.

@@ -21,7 +21,7 @@ import (
 // starterConfig is the MQ starter's part of a destination's configuration.
 func starterConfig(i *config.Instance) (mqstarter.Config, error) {
 	c := i.Starter
-	c.Flat = message.FlatConfig{Style: i.Style}
+	c.Flat = message.Config{Style: i.Style}
 	if i.Filter.Field != "" || i.Filter.BlackField != "" {
 		columns, err := filter.New(i.Filter)
 		if err != nil {

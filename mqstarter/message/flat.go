@@ -1,7 +1,6 @@
 package message
 
 import (
-	"fmt"
 	"strconv"
 
 	"github.com/canal-relay/canal-relay/relay/event"
@@ -9,50 +8,36 @@ import (
 
 const null = "null"
 
-// FlatConfig is the form of flat messages.
-type FlatConfig struct {
-	Style event.Style // how values are written
-
-	// Column reports whether a column of a table is sent; nil sends all. It is
-	// asked once per layout and encoder, on the encoder's goroutine.
-	Column func(schema, table, column string) bool
-}
-
 // Flat writes changes as Canal's FlatMessage JSON: members in alphabetical
 // order, columns in table order, nulls written, no blanks. It belongs to one
 // goroutine and, once warm, allocates nothing for rows and columns.
 type Flat struct {
-	config FlatConfig
+	opened
 	shapes map[*event.Layout]*shape
 
 	// Of the change that is open:
-	change *event.Change
-	shape  *shape // nil for a statement
-	rows   event.RowIter
-	data   []int  // columns that data shows: those sent of the image, of an update's after image
-	old    []int  // columns that old may show: those of data that are in the before image too
-	types  []byte // member mysqlType
-	codes  []byte // member sqlType
-	keys   []byte // member pkNames
+	shape *shape // nil for a statement
+	data  []int  // columns that data shows: those sent of the image, of an update's after image
+	old   []int  // columns that old may show: those of data that are in the before image too
+	types []byte // member mysqlType
+	codes []byte // member sqlType
+	keys  []byte // member pkNames
 
-	built, text []byte // scratch
+	built []byte // scratch
 }
 
 // NewFlat makes an encoder.
-func NewFlat(c FlatConfig) *Flat {
-	return &Flat{config: c, shapes: make(map[*event.Layout]*shape)}
+func NewFlat(c Config) *Flat {
+	return &Flat{opened: opened{config: c}, shapes: make(map[*event.Layout]*shape)}
 }
 
 // Open takes a change, whose memory must stay as it is until the next Open, and
 // locates its rows. A statement has none.
 func (f *Flat) Open(c *event.Change) error {
-	f.change, f.shape = c, nil
+	f.shape = nil
 	f.data, f.old = f.data[:0], f.old[:0]
-	if c.Layout == nil {
-		return nil
-	}
-	if err := c.Locate(&f.rows); err != nil {
-		return fmt.Errorf("locate rows of %s.%s: %w", c.Schema, c.Table, err)
+	if err := f.open(c); err != nil || c.Layout == nil {
+		return err
 	}
 	f.shape = f.shapeOf(c.Layout)
 	shown := c.Present
@@ -72,15 +57,13 @@ func (f *Flat) Open(c *event.Change) error {
 	return nil
 }
 
-func has(bits []byte, i int) bool { return i>>3 < len(bits) && bits[i>>3]>>(i&7)&1 == 1 }
-
 func (f *Flat) shapeOf(l *event.Layout) *shape {
 	s := f.shapes[l]
 	if s == nil {
 		if len(f.shapes) >= maxShapes {
 			clear(f.shapes)
 		}
-		s = newShape(l, f.config.Column)
+		s = newShape(l, &f.config)
 		f.shapes[l] = s
 	}
 	return s
@@ -130,15 +113,7 @@ func (f *Flat) AppendKey(dst []byte, row, column int) ([]byte, error) {
 	if !f.shape.columns[column].kept {
 		return dst, nil
 	}
-	field := f.rows.Row(row)[column]
-	if !field.Present() || field.Null() {
-		return dst, nil
-	}
-	dst, err := event.AppendHashText(dst, &f.change.Layout.Columns[column], f.rows.Bytes(field), f.config.Style)
-	if err != nil {
-		return dst, f.failed(row, column, err)
-	}
-	return dst, nil
+	return f.appendKey(dst, row, column)
 }
 
 // Append appends the message that holds some rows of the open change, by their

@@ -29,7 +29,7 @@ func TestFlatRows(t *testing.T) {
 	ctime := unhex("99b1dd6354")
 	const types = `"mysqlType":{"id":"bigint(20) unsigned","name":"varchar(64)","price":"decimal(10,2)","ctime":"datetime"}`
 	const codes = `"pkNames":["id"],"sql":"","sqlType":{"id":-5,"name":12,"price":3,"ctime":93},"table":"item","ts":1700000000412`
-	f := NewFlat(FlatConfig{})
+	f := NewFlat(Config{})
 	tests := []struct {
 		change *event.Change
 		want   string
@@ -53,7 +53,7 @@ func TestFlatRows(t *testing.T) {
 }
 
 func TestFlatStatements(t *testing.T) {
-	f := NewFlat(FlatConfig{})
+	f := NewFlat(Config{})
 	c := &event.Change{
 		Kind: event.Create, DDL: true, Schema: "shop", Table: "item2", Time: 1700000000, Rows: 1,
 		SQL: `create table item2(id bigint primary key, name varchar(20)) comment 'a "quoted" comment'`,
@@ -97,7 +97,7 @@ func check(t *testing.T, message string, want map[string]string) {
 // changed column that the before image lacks is not in old.
 func TestFlatPartialImages(t *testing.T) {
 	l := newLayout(t, "newt", keyCol(intCol("id")), intCol("a"), textCol("b"))
-	f := NewFlat(FlatConfig{})
+	f := NewFlat(Config{})
 
 	c := change(event.Insert, l, image(nil, 1, "x"))
 	c.Present = bitmap(3, 0, 2)
@@ -119,7 +119,7 @@ func TestFlatPartialImages(t *testing.T) {
 
 func TestFlatOld(t *testing.T) {
 	l := newLayout(t, "lemur", keyCol(intCol("id")), textCol("b"), textCol("c"))
-	f := NewFlat(FlatConfig{})
+	f := NewFlat(Config{})
 	c := change(event.Update, l,
 		image(nil, 1, "one", nil), image(nil, 1, "ONE", nil),
 		image(nil, 2, nil, ""), image(nil, 2, "", nil),
@@ -135,7 +135,7 @@ func TestFlatOld(t *testing.T) {
 // an update keeps an empty element of old for each row, as in Canal.
 func TestFlatFilteredColumns(t *testing.T) {
 	l := newLayout(t, "dove", keyCol(intCol("id")), textCol("secret"))
-	f := NewFlat(FlatConfig{Column: func(schema, table, column string) bool {
+	f := NewFlat(Config{Column: func(schema, table, column string) bool {
 		return schema+table+column != "shopdovesecret"
 	}})
 	c := change(event.Update, l, image(nil, 1, "s"), image(nil, 1, "new"))
@@ -143,7 +143,7 @@ func TestFlatFilteredColumns(t *testing.T) {
 	if key, _ := f.AppendKey(nil, 0, 1); len(key) != 0 || f.Rows() != 1 {
 		t.Errorf("filtered column hashes as %q", key)
 	}
-	f = NewFlat(FlatConfig{Column: func(_, _, _ string) bool { return false }})
+	f = NewFlat(Config{Column: func(_, _, _ string) bool { return false }})
 	c = change(event.Update, l, image(nil, 1, "s"), image(nil, 1, "new"), image(nil, 2, "s"), image(nil, 2, "new"))
 	check(t, encode(t, f, c, nil), map[string]string{"data": `null`, "old": `[{},{}]`, "mysqlType": `null`, "sqlType": `null`, "pkNames": `null`})
 	if f.Rows() != 0 {
@@ -153,7 +153,7 @@ func TestFlatFilteredColumns(t *testing.T) {
 
 func TestAppendKey(t *testing.T) {
 	l := newLayout(t, "orders", keyCol(intCol("id")), textCol("name"))
-	f := NewFlat(FlatConfig{})
+	f := NewFlat(Config{})
 	for kind, want := range map[event.Kind]string{event.Insert: "1", event.Update: "2", event.Delete: "1"} {
 		images := [][]byte{image(nil, 1, nil)}
 		if kind == event.Update {
@@ -174,14 +174,14 @@ func TestAppendKey(t *testing.T) {
 func TestOpenError(t *testing.T) {
 	l := newLayout(t, "cut", intCol("id"))
 	c := change(event.Insert, l, image(nil, 1)[:3])
-	err := NewFlat(FlatConfig{}).Open(c)
+	err := NewFlat(Config{}).Open(c)
 	if err == nil || !strings.Contains(err.Error(), "shop.cut") {
 		t.Errorf("got %v", err)
 	}
 }
 
 func TestShapesAreBounded(t *testing.T) {
-	f := NewFlat(FlatConfig{})
+	f := NewFlat(Config{})
 	for range maxShapes + 5 {
 		encode(t, f, change(event.Insert, newLayout(t, "t", intCol("id")), image(nil, 1)), nil)
 	}
@@ -213,7 +213,7 @@ func wide(t testing.TB, kind event.Kind) *event.Change {
 
 func TestAppendDoesNotAllocate(t *testing.T) {
 	for _, kind := range []event.Kind{event.Insert, event.Update, event.Delete} {
-		f, c := NewFlat(FlatConfig{}), wide(t, kind)
+		f, c := NewFlat(Config{}), wide(t, kind)
 		var dst, key []byte
 		run := func() {
 			if err := f.Open(c); err != nil {
@@ -235,7 +235,7 @@ func TestAppendDoesNotAllocate(t *testing.T) {
 }
 
 func benchmark(b *testing.B, kind event.Kind) {
-	f, c := NewFlat(FlatConfig{}), wide(b, kind)
+	f, c := NewFlat(Config{}), wide(b, kind)
 	var dst []byte
 	rows := 0
 	for b.Loop() {

@@ -147,7 +147,7 @@ func unpack(t *testing.T, value string) (m unpacked) {
 // replay writes the row events of a binlog. The numbers that only the run knew,
 // id and ts, are those of the message at the same place.
 func (g *golden) replay(t *testing.T, name string, want [3][]string) (got [3][]string) {
-	f := NewFlat(FlatConfig{Style: event.Style{Decimal: true}, Column: g.column})
+	f := NewFlat(Config{Style: event.Style{Decimal: true}, Column: g.column})
 	router, err := route.New(route.Config{Topic: "T", PartitionHash: g.hash, PartitionsNum: new(int32(3)), DatabaseHash: true})
 	if err != nil {
 		t.Fatal(err)

@@ -1,7 +1,6 @@
 package message
 
 import (
-	"fmt"
 	"unicode/utf8"
 
 	"github.com/canal-relay/canal-relay/relay/event"
@@ -55,21 +54,11 @@ func (f *Flat) appendOld(dst []byte, rows []int) (_ []byte, err error) {
 
 // appendChanged appends a column's member as it was before, if it changed: if
 // its text is another one now.
-func (f *Flat) appendChanged(dst []byte, column int, was, is event.Field) (_ []byte, err error) {
-	before := f.rows.Bytes(was)
-	if was.Null() == is.Null() {
-		same := was.Null()
-		if !same {
-			c := &f.change.Layout.Columns[column]
-			if same, f.text, err = c.Equal(before, f.rows.Bytes(is), f.config.Style, f.text); err != nil {
-				return dst, err
-			}
-		}
-		if same {
-			return dst, nil
-		}
+func (f *Flat) appendChanged(dst []byte, column int, was, is event.Field) ([]byte, error) {
+	if same, err := f.same(column, was, is); err != nil || same {
+		return dst, err
 	}
-	return f.appendMember(dst, column, before, was.Null())
+	return f.appendMember(dst, column, f.rows.Bytes(was), was.Null())
 }
 
 // appendMember appends ,"name":"text" or ,"name":null.
@@ -102,24 +91,4 @@ func closeObject(dst []byte, start int) []byte {
 	}
 	dst[start] = '{'
 	return append(dst, '}')
-}
-
-// count returns how many rows a selection holds: nil is all of them.
-func (f *Flat) count(rows []int) int {
-	if rows == nil {
-		return f.rows.Len()
-	}
-	return len(rows)
-}
-
-func pick(rows []int, i int) int {
-	if rows == nil {
-		return i
-	}
-	return rows[i]
-}
-
-func (f *Flat) failed(row, column int, err error) error {
-	c := f.change
-	return fmt.Errorf("column %s of %s.%s, row %d: %w", c.Layout.Columns[column].Name, c.Schema, c.Table, row, err)
 }

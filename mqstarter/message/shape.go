@@ -27,7 +27,7 @@ type fragment struct {
 	utf8  bool // its raw bytes are its text, if they are UTF-8
 }
 
-func newShape(l *event.Layout, column func(schema, table, column string) bool) *shape {
+func newShape(l *event.Layout, config *Config) *shape {
 	s := &shape{columns: make([]fragment, len(l.Columns))}
 	all := make([]int, 0, len(l.Columns))
 	for i := range l.Columns {
@@ -36,7 +36,7 @@ func newShape(l *event.Layout, column func(schema, table, column string) bool) *
 		s.columns[i] = fragment{
 			name:  append(name[:len(name):len(name)], `:"`...),
 			typ:   appendString(append(name[:len(name):len(name)], ':'), c.Type),
-			kept:  column == nil || column(l.Table.Schema, l.Table.Name, c.Name),
+			kept:  config.sends(l, i),
 			plain: c.Plain(),
 			utf8:  c.UTF8(),
 		}
