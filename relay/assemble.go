@@ -50,6 +50,12 @@ type assembler struct {
 	applied  bool   // the open transaction has such a statement
 	noted    map[string]bool
 
+	open2pc   *held            // the XA transaction under way; nil if none is, or nothing of it was met
+	prepared  map[string]*held // those that wait for their decision, as far as they are held
+	heldBytes int
+	replaying bool   // an XA transaction is committed
+	replayed  *place // where its event at hand stands
+
 	received int    // bytes not yet counted
 	lastTime uint32 // of the last event of the source
 }
@@ -73,6 +79,8 @@ func (a *assembler) begin(p position.Position) error {
 	a.row, a.sent, a.txKept = 0, 0, nil
 	a.skipTx, a.skipRows, a.applied = a.r.tx, a.r.rows, false
 	clear(a.maps)
+	a.open2pc = nil
+	a.undecided()
 	first, located := !a.begun, a.r.from.IsZero()
 	a.begun = true
 	if first {
@@ -96,18 +104,25 @@ func (a *assembler) HandleEvent(e *replication.BinlogEvent) error { return a.kee
 
 func (a *assembler) handle(e *replication.BinlogEvent) error {
 	a.received += len(e.RawData)
-	step := a.track.Next(e)
-	if err := a.take(e, step, a.checksum); err != nil {
+	if err := a.step(e, a.track.Next, a.checksum); err != nil {
 		return err
 	}
 	if p, ok := e.Event.(*replication.TransactionPayloadEvent); ok {
 		for _, inner := range p.Events {
-			if err := a.take(inner, a.track.Inner(inner), 0); err != nil {
+			if err := a.step(inner, a.track.Inner, 0); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// step gives an event to the track and takes it.
+func (a *assembler) step(e *replication.BinlogEvent, next func(*replication.BinlogEvent) track.Step, trailer int) error {
+	if err := a.decide(e); err != nil {
+		return fmt.Errorf("%s behind %s:%d: %w", e.Header.EventType, a.track.File, a.track.End, err)
+	}
+	return a.take(e, next(e), trailer)
 }
 
 // Idle hands on what there is before the stream waits.
@@ -156,6 +171,10 @@ func (a *assembler) take(e *replication.BinlogEvent, step track.Step, trailer in
 	if e.Header.Timestamp != 0 {
 		a.lastTime = e.Header.Timestamp
 	}
+	if a.track.XA && !a.replaying {
+		a.hold(e, step.Text, trailer)
+		return nil
+	}
 	var err error
 	switch ev := e.Event.(type) {
 	case *replication.RowsEvent:
@@ -165,16 +184,17 @@ func (a *assembler) take(e *replication.BinlogEvent, step track.Step, trailer in
 	case *replication.QueryEvent:
 		err = a.query(e.Header, ev, step.Text)
 	case *replication.RowsQueryEvent:
-		err = a.annotation(e.Header, ev.Query)
+		err = a.annotation(e.Header, ev.Query, true)
 	case *replication.MariadbAnnotateRowsEvent:
-		err = a.annotation(e.Header, ev.Query)
+		err = a.annotation(e.Header, ev.Query, false)
 	case *replication.FormatDescriptionEvent:
 		a.format(ev)
 	default:
 		err = a.other(e)
 	}
 	if err != nil {
-		return fmt.Errorf("%s at %s:%d: %w", e.Header.EventType, a.track.File, a.track.Start, err)
+		at := a.at()
+		return fmt.Errorf("%s at %s:%d: %w", e.Header.EventType, at.file, at.start, err)
 	}
 	if step.Ended {
 		return a.ended()
@@ -184,16 +204,22 @@ func (a *assembler) take(e *replication.BinlogEvent, step track.Step, trailer in
 
 // format takes what a file says about its events.
 func (a *assembler) format(ev *replication.FormatDescriptionEvent) {
-	a.checksum = 0
-	if ev.ChecksumAlgorithm == replication.BINLOG_CHECKSUM_ALG_CRC32 {
-		a.checksum = replication.BinlogChecksumLength
-	}
+	a.checksum = checksumOf(ev)
 	a.mariadb, a.server = binlog.ParseVersion(ev.ServerVersion)
 	a.r.c.Tracker.Serve(a.mariadb, a.server)
 }
 
+// checksumOf is the size of the checksums of a file.
+func checksumOf(ev *replication.FormatDescriptionEvent) int {
+	if ev.ChecksumAlgorithm == replication.BINLOG_CHECKSUM_ALG_CRC32 {
+		return replication.BinlogChecksumLength
+	}
+	return 0
+}
+
 // open starts the bookkeeping of a transaction.
 func (a *assembler) open() {
+	a.open2pc = nil
 	a.row, a.sent, a.txKept, a.gtids = 0, 0, nil, ""
 	if a.skipRows > 0 && (len(a.skipTx) == 0 || bytes.Equal(a.skipTx, a.track.Tx)) {
 		a.sent = a.skipRows
@@ -242,7 +268,8 @@ func (a *assembler) add(c event.Change, n int) error {
 		a.txKept = keep(a.batch, a.track.Tx)
 	}
 	c.Tx, c.GTID = a.txKept, a.gtids
-	c.File, c.Offset, c.Length = a.track.File, a.track.Start, uint32(a.track.End-a.track.Start)
+	at := a.at()
+	c.File, c.Offset, c.Length = at.file, at.start, uint32(at.end-at.start)
 	a.batch.Bytes += len(c.Image) + len(c.SQL)
 	a.batch.Changes = append(a.batch.Changes, c)
 	if a.full() && a.track.Open {

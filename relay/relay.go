@@ -45,6 +45,9 @@ type Config struct {
 	Drop    filter.Config   // its flags: kinds of event that are not
 	Tracker *schema.Tracker // table definitions
 
+	// SimpleDDL announces statements as Canal does with filter.druid.ddl=false.
+	// Table layouts follow them all the same.
+	SimpleDDL    bool
 	StatementDML string // StatementEmit or StatementStop; empty is StatementEmit
 }
 

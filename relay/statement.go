@@ -19,6 +19,7 @@ import (
 	"github.com/canal-relay/canal-relay/relay/position"
 	"github.com/canal-relay/canal-relay/relay/schema"
 	"github.com/canal-relay/canal-relay/relay/schema/ddl"
+	"github.com/canal-relay/canal-relay/relay/schema/ddl/simple"
 )
 
 // query takes a query event: a transaction boundary, or a statement.
@@ -26,6 +27,10 @@ func (a *assembler) query(h *replication.EventHeader, ev *replication.QueryEvent
 	switch text {
 	case track.TextStatement:
 		return a.statement(h, ev)
+	case track.TextSavepoint:
+		if a.r.c.SimpleDDL { // Canal's simple parser does not know it, its other one does
+			return a.statement(h, ev)
+		}
 	case track.TextXADecision:
 		c := a.textChange(h, event.XACommit, string(ev.Query))
 		if strings.HasPrefix(strings.ToUpper(c.SQL), "XA ROLLBACK") {
@@ -60,10 +65,13 @@ func (a *assembler) statement(h *replication.EventHeader, ev *replication.QueryE
 		a.version++
 		a.applied = true
 	}
-	r, ok := a.choose(results)
 	if len(results) == 0 {
 		a.r.d.Unusual("statement_without_table")
 	}
+	if a.r.c.SimpleDDL {
+		results = simple.Results(sql, string(ev.Schema), ddl.Options{SQLMode: vars.sqlMode, MariaDB: a.mariadb, Version: a.server}, results)
+	}
+	r, ok := a.choose(results)
 	if !ok || a.r.c.Drop.QueryDDL {
 		return nil
 	}
@@ -73,6 +81,9 @@ func (a *assembler) statement(h *replication.EventHeader, ev *replication.QueryE
 	if !c.DDL {
 		if err := a.statementDML(c); err != nil {
 			return err
+		}
+		if a.r.c.SimpleDDL {
+			c.Schema, c.Table = c.Database, "" // Canal's simple parser does not look for it
 		}
 	}
 	return a.add(c, 1)
@@ -132,12 +143,21 @@ func (a *assembler) once(key, message string, args ...any) {
 	a.r.log.Warn(message, append(args, "file", a.track.File, "offset", a.track.Start)...) //nolint:sloglint // constant at every caller
 }
 
-// annotation takes the text of the statement behind the rows that follow.
-func (a *assembler) annotation(h *replication.EventHeader, text []byte) error {
+// annotation takes the text of the statement behind the rows that follow. Canal
+// names the table of MySQL's, not that of MariaDB's.
+func (a *assembler) annotation(h *replication.EventHeader, text []byte, named bool) error {
 	if a.r.c.Drop.QueryDML {
 		return nil
 	}
-	return a.add(a.textChange(h, event.Query, cutNUL(string(text))), 1)
+	c := a.textChange(h, event.Query, cutNUL(string(text)))
+	if named && !a.r.c.SimpleDDL {
+		// What cannot be read has no table: it is a comment on rows that follow.
+		st, err := ddl.Parse(c.SQL, "", ddl.Options{Version: a.server})
+		if err == nil && len(st.Results) > 0 {
+			c.Table = st.Results[0].Table
+		}
+	}
+	return a.add(c, 1)
 }
 
 // other takes the events that are left: variables that statements use, signs of

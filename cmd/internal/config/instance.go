@@ -119,6 +119,7 @@ func (r *reader) instance(node *Node) Instance {
 		Memory:       int64(r.size("canal.relay.memory")),
 		GTID:         r.boolean("canal.instance.gtidon"),
 		Drop:         i.Filter,
+		SimpleDDL:    !r.boolean("canal.instance.filter.druid.ddl"),
 		StatementDML: r.choice("canal.relay.statement.dml", relay.StatementEmit, relay.StatementStop),
 	}
 	if i.Relay.Memory < minMemory {

@@ -46,7 +46,7 @@ var instanceKeys = []Key{
 	{"canal.instance.filter.black.regex", Honoured, ScopeInstance, Rules, "", "of these, tables that are not", nil},
 	{"canal.instance.filter.field", Honoured, ScopeInstance, Rules, "", "columns that are captured: schema.table:col1/col2,…", nil},
 	{"canal.instance.filter.black.field", Honoured, ScopeInstance, Rules, "", "columns that are not", nil},
-	{"canal.instance.filter.druid.ddl", Refused, ScopeInstance, Bool, "true", "Canal's simple DDL parser is not available in this version", anyOf("on", "yes", "1")},
+	{"canal.instance.filter.druid.ddl", Honoured, ScopeInstance, Bool, "true", "false: announce statements with the types of Canal's simple parser; table layouts follow them all the same", nil},
 	{"canal.instance.filter.query.dcl", Honoured, ScopeInstance, Bool, "false", "drop statements of type QUERY (grants, CREATE DATABASE, what is not understood)", nil},
 	{"canal.instance.filter.query.dml", Honoured, ScopeInstance, Bool, "false", "drop DML statements and the texts that accompany row events", nil},
 	{"canal.instance.filter.query.ddl", Honoured, ScopeInstance, Bool, "false", "drop every other statement; table layouts still follow it", nil},
