@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -71,6 +72,10 @@ func TestStackPausedOwner(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	for round := 1; round <= 2; round++ {
+		w.until(ctx, "a stored position", func() bool { // so that it is not all sent again
+			series, err := owner.Get(ctx, "/metrics")
+			return err == nil && strings.Contains(string(series), `canal_relay_last_saved_timestamp_seconds{destination="`+w.name)
+		})
 		began := time.Now()
 		if err := owner.Signal(syscall.SIGSTOP); err != nil {
 			t.Fatal(err)

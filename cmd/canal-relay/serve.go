@@ -191,6 +191,7 @@ func (n *node) destination(i *config.Instance) (*destination, error) {
 		pauses.TakeoverDelay = i.TakeoverDelay
 		elector = n.zk.Elector(i.Name, pauses)
 		cursor = n.zk.Cursor(i.Name, zookeeper.CursorConfig{GTIDOn: i.Relay.GTID, Routing: routing})
+		i.Kafka.Allowed = func() bool { return n.zk.Holds(i.Name) }
 	}
 	s, err := newStarter(n.config, i, cursor, d.metrics, log)
 	if err != nil {

@@ -57,3 +57,12 @@ func (c *Client) Connected() bool {
 	s, _ := c.session.Current()
 	return s.Usable()
 }
+
+// Holds reports whether this node owns a destination at this moment, by the
+// clock and without asking anybody.
+func (c *Client) Holds(destination string) bool {
+	c.mu.Lock()
+	l := c.leases[destination]
+	c.mu.Unlock()
+	return l != nil && l.valid()
+}

@@ -98,10 +98,16 @@ func TestSilentLinkEndsTheTermBeforeTheSession(t *testing.T) {
 		b := start(t, config(s, "b:1"), &starter{node: "b", log: l})
 		settle(10 * time.Second)
 		session := owner(t, s).Owner
+		if !a.client.Holds(dest) || b.client.Holds(dest) {
+			t.Error("not the owner, and only it, holds the destination")
+		}
 		silent := time.Since(l.began)
 		s.Pause(session)
 		cut.Store(true)
 		settle(20 * time.Second)
+		if a.client.Holds(dest) || !b.client.Holds(dest) {
+			t.Error("the silent node holds the destination, or the new owner does not")
+		}
 		dropped := l.at(t, "a dropped", 1)
 		within(t, "stopping", dropped-silent, 2*time.Second, 4*time.Second)
 		within(t, "the take-over", l.at(t, "b starts", 1)-dropped, 2*time.Second, 6*time.Second)

@@ -64,6 +64,10 @@ type Config struct {
 	TLS  *tls.Config // nil for plain text
 	SASL SASL
 
+	// Allowed is asked right before anything is written to a broker: whether
+	// the lease is held. Nil is always.
+	Allowed func() bool
+
 	// Topics are those known before the first record, each with the partitions
 	// that it must have (0 for any): Claim looks at them.
 	Topics      map[string]int32
@@ -159,7 +163,7 @@ func (c *Config) options() ([]kgo.Opt, error) {
 	options := []kgo.Opt{
 		kgo.SeedBrokers(c.Brokers...),
 		kgo.ClientID(c.ClientID),
-		kgo.DialTimeout(dialTimeout),
+		kgo.Dialer(c.dialer()),
 		kgo.ConnIdleTimeout(idleTimeout),
 		kgo.RetryBackoffFn(backOff),
 		kgo.MetadataMinAge(backOffMin), // a moved leader is looked for at once
@@ -182,9 +186,6 @@ func (c *Config) options() ([]kgo.Opt, error) {
 	}
 	if c.Create == CreateBroker {
 		options = append(options, kgo.AllowAutoTopicCreation())
-	}
-	if c.TLS != nil {
-		options = append(options, kgo.DialTLSConfig(c.TLS))
 	}
 	if mechanism != nil {
 		options = append(options, kgo.SASL(mechanism))
