@@ -71,7 +71,9 @@ func (t *term) take() *parcel {
 
 // builder is what one goroutine needs to build parcels.
 type builder struct {
-	flat    *message.Flat
+	flat    *message.Flat // nil with packets
+	packer  *packer       // nil with flat messages
+	rows    keyed         // whichever of the two encodes
 	targets targets
 	split   splitter
 	origin  *message.Origin // nil without headers
@@ -83,7 +85,14 @@ type builder struct {
 const headerFraming = 10
 
 func newBuilder(t *term) *builder {
-	b := &builder{flat: message.NewFlat(t.config.Flat), targets: newTargets(t)}
+	b := &builder{targets: newTargets(t)}
+	if t.config.Packets != nil {
+		b.packer = newPacker(*t.config.Packets, t.config.Message)
+		b.rows = b.packer.proto
+	} else {
+		b.flat = message.NewFlat(t.config.Message)
+		b.rows = b.flat
+	}
 	if t.config.Headers {
 		b.origin = message.NewOrigin(t.config.Destination, t.epoch)
 		for _, h := range b.origin.AppendHeaders(nil, nil, nil) {
@@ -99,8 +108,19 @@ func (b *builder) fill(ctx context.Context, p *parcel) error {
 	b.now = time.Now().UnixMilli()
 	for i := range p.batch.Changes {
 		c := &p.batch.Changes[i]
-		if err := b.change(ctx, p, c); err != nil {
+		var err error
+		if b.packer != nil {
+			err = b.entries(ctx, p, i)
+		} else {
+			err = b.change(ctx, p, c)
+		}
+		if err != nil {
 			return fmt.Errorf("build message of %s at %s:%d: %w", name(c), c.File, c.Offset, err)
+		}
+	}
+	if b.packer != nil {
+		if err := b.pack(ctx, p); err != nil {
+			return err
 		}
 	}
 	p.cut(b.origin)
@@ -213,7 +233,7 @@ const keyShown = 64
 func (b *builder) key(l *event.Layout, row int) string {
 	var key []byte
 	for _, i := range l.Table.PrimaryKey {
-		text, err := b.flat.AppendKey(nil, row, i)
+		text, err := b.rows.AppendKey(nil, row, i)
 		if err != nil {
 			continue
 		}

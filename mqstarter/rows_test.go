@@ -142,7 +142,7 @@ func TestRowsAreSpreadOverPartitions(t *testing.T) {
 		// "1" hashes to 49: 49 mod 3 is 1; so 3 is 0 and 2 is 2, and 4 is 52: 1 again.
 		b.Changes = []event.Change{rows(orders, 1, 3, 2, 4), second, third, ddl}
 		f := newFixture(t, b)
-		f.config.Router, f.config.Flat = router, style(t)
+		f.config.Router, f.config.Message = router, style(t)
 		f.start(t)
 		synctest.Wait()
 		name := route.Partition(route.Hash("a name of some length"), 3)
@@ -158,7 +158,7 @@ func TestOversizeEventIsSplitByRow(t *testing.T) {
 		b := whole(1, "a")
 		b.Changes = []event.Change{rows(layout(t, "orders", 12), 1, 2, 3)}
 		f := newFixture(t, b)
-		f.config.Flat = style(t)
+		f.config.Message = style(t)
 		f.producer.limits = map[string]int{"changes": 1400}
 		f.start(t)
 		synctest.Wait()
@@ -173,7 +173,7 @@ func TestOversizeRowNamesItsKey(t *testing.T) {
 		b := whole(1, "a")
 		b.Changes = []event.Change{rows(layout(t, "orders", 12), 1, 271828)}
 		f := newFixture(t, b)
-		f.config.Flat = style(t)
+		f.config.Message = style(t)
 		f.producer.limits = map[string]int{"changes": 500}
 		f.start(t)
 		err := f.ended(t)
@@ -193,7 +193,7 @@ func TestUndecodableRowEndsTheTermBehindWhatCameBefore(t *testing.T) {
 		c.Image = c.Image[:20]
 		bad.Changes = []event.Change{c}
 		f := newFixture(t, whole(1, "a"), bad)
-		f.config.Flat = style(t)
+		f.config.Message = style(t)
 		f.producer.auto = func(_ int, done func(error)) { done(nil) }
 		f.start(t)
 		err := f.ended(t)
@@ -287,7 +287,7 @@ func benchmark(b *testing.B, each int, hash string, dial func() (Producer, error
 	batches := b.N/inBatch + 1
 	source.left = batches
 	c := DefaultConfig()
-	c.Destination, c.Router, c.Flat = "bench", router, style(b)
+	c.Destination, c.Router, c.Message = "bench", router, style(b)
 	out := &last{left: batches, all: make(chan struct{})}
 	wrapped := func() (Producer, error) {
 		p, err := dial()

@@ -80,11 +80,12 @@ type Config struct {
 	DrainTimeout time.Duration // how long what was sent may take to settle when the term ends
 	FlushPeriod  time.Duration // how often a moved position is saved
 
-	Router *route.Router      // topics and partitions
-	Flat   message.Config // form of the messages
+	Router  *route.Router  // topics and partitions
+	Message message.Config // what messages show
+	Packets *PacketConfig  // protobuf; nil for flat messages
 }
 
-// DefaultConfig is a Config that lacks only Destination, Router and Flat.
+// DefaultConfig is a Config that lacks only Destination, Router and Message.
 func DefaultConfig() Config {
 	return Config{
 		Headers:      true,
@@ -109,6 +110,8 @@ func (c *Config) Validate() error {
 		return fmt.Errorf("window %d: it must hold a batch for each of %d builders", c.Window, c.Builders)
 	case c.Limit < 1<<10:
 		return fmt.Errorf("message limit %d bytes: at least 1 KiB is needed", c.Limit)
+	case c.Packets != nil && c.Packets.Bytes < 1:
+		return fmt.Errorf("packet size %d bytes must be positive", c.Packets.Bytes)
 	case c.DrainTimeout <= 0 || c.FlushPeriod <= 0:
 		return fmt.Errorf("drain timeout %s and flush period %s must be positive", c.DrainTimeout, c.FlushPeriod)
 	}

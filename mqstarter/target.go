@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
-	"github.com/canal-relay/canal-relay/mqstarter/message"
 	"github.com/canal-relay/canal-relay/mqstarter/route"
 	"github.com/canal-relay/canal-relay/relay/event"
 )
@@ -37,6 +37,7 @@ type targets struct {
 	router  *route.Router
 	limit   int
 	limiter Limiter // nil if the producer knows no limits
+	fold    bool    // column names in rules match in any case
 
 	layouts    map[*event.Layout]*target
 	statements map[[2]string]*target
@@ -47,7 +48,7 @@ type targets struct {
 func newTargets(t *term) targets {
 	limiter, _ := t.producer.(Limiter)
 	return targets{
-		router: t.config.Router, limit: t.config.Limit, limiter: limiter,
+		router: t.config.Router, limit: t.config.Limit, limiter: limiter, fold: t.config.Packets != nil,
 		layouts:    make(map[*event.Layout]*target),
 		statements: make(map[[2]string]*target),
 	}
@@ -96,7 +97,7 @@ func (t *targets) make(ctx context.Context, c *event.Change) (*target, error) {
 	to := &target{topic: t.router.Topic(c.Schema, c.Table), limit: t.limit, statement: t.router.Statement()}
 	if c.Layout != nil {
 		to.rule = t.router.Rule(to.topic, c.Schema, c.Table)
-		to.columns = hashed(&to.rule, c.Layout)
+		to.columns = hashed(&to.rule, c.Layout, t.fold)
 	}
 	if err := t.router.Err(); err != nil {
 		return nil, err
@@ -114,8 +115,9 @@ func (t *targets) make(ctx context.Context, c *event.Change) (*target, error) {
 	return to, nil
 }
 
-// hashed returns the columns that take part in the hash of a row.
-func hashed(r *route.Rule, l *event.Layout) []int {
+// hashed returns the columns that take part in the hash of a row. Canal finds
+// their names in any case in its protobuf form, in the flat form only as they are.
+func hashed(r *route.Rule, l *event.Layout, fold bool) []int {
 	if !r.Hashed {
 		return nil
 	}
@@ -125,7 +127,7 @@ func hashed(r *route.Rule, l *event.Layout) []int {
 	var columns []int
 	for _, name := range r.Columns {
 		for i := range l.Columns {
-			if l.Columns[i].Name == name {
+			if have := l.Columns[i].Name; have == name || fold && strings.EqualFold(have, name) {
 				columns = append(columns, i)
 			}
 		}
@@ -148,22 +150,37 @@ type splitter struct {
 	groups     []group
 }
 
-// split hashes the rows of the change that f has open, as route.Router.Rule
-// says, and groups them in ascending order of partitions.
-func (s *splitter) split(f *message.Flat, to *target) ([]group, error) {
-	n, count := f.Rows(), int(to.rule.Partitions)
+// keyed is an encoder that has a change open whose rows can be hashed.
+type keyed interface {
+	Rows() int
+	AppendKey(dst []byte, row, column int) ([]byte, error)
+}
+
+// hash finds the partition of each row of the change that k has open, as
+// route.Router.Rule says.
+func (s *splitter) hash(k keyed, to *target) error {
 	s.partitions = s.partitions[:0]
-	for row := range n {
+	for row := range k.Rows() {
 		h := to.rule.Seed
 		for _, column := range to.columns {
 			var err error
-			if s.key, err = f.AppendKey(s.key[:0], row, column); err != nil {
-				return nil, err
+			if s.key, err = k.AppendKey(s.key[:0], row, column); err != nil {
+				return err
 			}
 			h ^= route.Hash(s.key)
 		}
 		s.partitions = append(s.partitions, route.Partition(h, to.rule.Partitions))
 	}
+	return nil
+}
+
+// split groups the rows of the change that k has open in ascending order of
+// partitions.
+func (s *splitter) split(k keyed, to *target) ([]group, error) {
+	if err := s.hash(k, to); err != nil {
+		return nil, err
+	}
+	n, count := len(s.partitions), int(to.rule.Partitions)
 	if n == 1 {
 		s.groups = append(s.groups[:0], group{partition: s.partitions[0]})
 		return s.groups, nil

@@ -41,6 +41,8 @@ type assembler struct {
 
 	txKept []byte // the open transaction's name in the open batch
 	gtids  string // executed set including the open transaction, if asked for
+	clock  *event.Clock
+	bounds boundaries
 
 	checksum int    // bytes at the end of each event
 	mariadb  bool   // the server that wrote the events
@@ -189,6 +191,12 @@ func (a *assembler) take(e *replication.BinlogEvent, step track.Step, trailer in
 		err = a.annotation(e.Header, ev.Query, false)
 	case *replication.FormatDescriptionEvent:
 		a.format(ev)
+	case *replication.GTIDEvent:
+		a.timed(ev)
+	case *replication.GtidTaggedLogEvent:
+		a.timed(&ev.GTIDEvent)
+	case *replication.XIDEvent:
+		a.ends(e.Header, ev.XID, "")
 	default:
 		err = a.other(e)
 	}
@@ -220,7 +228,8 @@ func checksumOf(ev *replication.FormatDescriptionEvent) int {
 // open starts the bookkeeping of a transaction.
 func (a *assembler) open() {
 	a.open2pc = nil
-	a.row, a.sent, a.txKept, a.gtids = 0, 0, nil, ""
+	a.row, a.sent, a.txKept, a.gtids, a.clock = 0, 0, nil, "", nil
+	a.bounds.pending, a.bounds.held = false, false
 	if a.skipRows > 0 && (len(a.skipTx) == 0 || bytes.Equal(a.skipTx, a.track.Tx)) {
 		a.sent = a.skipRows
 	}
@@ -258,18 +267,15 @@ func (a *assembler) full() bool {
 func (a *assembler) add(c event.Change, n int) error {
 	c.Row, c.Rows = a.row, n
 	a.row += uint64(n)
+	a.data(&c, a.sent > 0)
 	if a.row <= a.sent {
 		return nil
 	}
 	if c.Row < a.sent {
 		return fmt.Errorf("%w: rows up to %d of the transaction were sent, which is within an event of rows %d to %d; the settings that decide what is sent have changed since", binlog.ErrStart, a.sent, c.Row, a.row-1)
 	}
-	if a.txKept == nil {
-		a.txKept = keep(a.batch, a.track.Tx)
-	}
-	c.Tx, c.GTID = a.txKept, a.gtids
-	at := a.at()
-	c.File, c.Offset, c.Length = at.file, at.start, uint32(at.end-at.start)
+	a.named(&c)
+	a.placed(&c)
 	a.batch.Bytes += len(c.Image) + len(c.SQL)
 	a.batch.Changes = append(a.batch.Changes, c)
 	if a.full() && a.track.Open {

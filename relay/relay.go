@@ -39,6 +39,8 @@ type Config struct {
 	Memory     int64 // bytes held from queueing to Release; 0 is DefaultMemory
 	BatchBytes int   // bytes of binlog at which a batch is cut; 0 is DefaultBatchBytes; a sixteenth of Memory at most
 	GTID       bool  // fill Change.GTID
+	Boundaries bool  // hand on where transactions begin and end
+	Clocks     bool  // fill Change.Clock
 	Files      bool  // events come from files: offsets are theirs, whatever the headers say
 
 	Filter  *filter.Filter  // which tables are captured

@@ -27,6 +27,14 @@ func (a *assembler) query(h *replication.EventHeader, ev *replication.QueryEvent
 	switch text {
 	case track.TextStatement:
 		return a.statement(h, ev)
+	case track.TextBegin:
+		a.begins(h, ev.SlaveProxyID, "")
+	case track.TextXAStart:
+		a.begins(h, ev.SlaveProxyID, string(ev.Query))
+	case track.TextCommit:
+		a.ends(h, 0, "")
+	case track.TextXAEnd:
+		a.ends(h, 0, string(ev.Query))
 	case track.TextSavepoint:
 		if a.r.c.SimpleDDL { // Canal's simple parser does not know it, its other one does
 			return a.statement(h, ev)
@@ -157,6 +165,7 @@ func (a *assembler) annotation(h *replication.EventHeader, text []byte, named bo
 			c.Table = st.Results[0].Table
 		}
 	}
+	c.Unnamed = named && c.Table == ""
 	return a.add(c, 1)
 }
 

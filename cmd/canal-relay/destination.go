@@ -21,13 +21,13 @@ import (
 // starterConfig is the MQ starter's part of a destination's configuration.
 func starterConfig(i *config.Instance) (mqstarter.Config, error) {
 	c := i.Starter
-	c.Flat = message.Config{Style: i.Style}
+	c.Message = message.Config{Style: i.Style}
 	if i.Filter.Field != "" || i.Filter.BlackField != "" {
 		columns, err := filter.New(i.Filter)
 		if err != nil {
 			return c, err
 		}
-		c.Flat.Column = columns.Column
+		c.Message.Column = columns.Column
 	}
 	return c, nil
 }

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -16,15 +17,16 @@ import (
 type printer struct {
 	out   *bufio.Writer
 	jsonl bool
+	hex   bool   // values are protobuf
 	left  int    // messages still to print; negative: no limit
 	full  func() // called once when the limit is reached
 }
 
-func newPrinter(w io.Writer, jsonl bool, limit int, full func()) *printer {
+func newPrinter(w io.Writer, jsonl, hex bool, limit int, full func()) *printer {
 	if limit == 0 {
 		limit = -1
 	}
-	return &printer{out: bufio.NewWriterSize(w, 64<<10), jsonl: jsonl, left: limit, full: full}
+	return &printer{out: bufio.NewWriterSize(w, 64<<10), jsonl: jsonl, hex: hex, left: limit, full: full}
 }
 
 // Claim keeps no record of what readers have.
@@ -65,11 +67,17 @@ type line struct {
 	Partition int32             `json:"partition"`
 	Key       *string           `json:"key"`
 	Headers   map[string]string `json:"headers"`
-	Value     string            `json:"value"`
+	Value     string            `json:"value,omitempty"`
+	Hex       string            `json:"hex,omitempty"` // in place of value
 }
 
 func (p *printer) object(m *message.Message) error {
-	l := line{Topic: m.Topic, Partition: m.Partition, Headers: make(map[string]string, len(m.Headers)), Value: string(m.Value)}
+	l := line{Topic: m.Topic, Partition: m.Partition, Headers: make(map[string]string, len(m.Headers))}
+	if p.hex {
+		l.Hex = hex.EncodeToString(m.Value)
+	} else {
+		l.Value = string(m.Value)
+	}
 	if m.Key != nil {
 		key := string(m.Key)
 		l.Key = &key
@@ -86,6 +94,10 @@ func (p *printer) text(m *message.Message) error {
 	fmt.Fprintf(p.out, "%s[%d]", m.Topic, m.Partition)
 	for _, h := range m.Headers {
 		fmt.Fprintf(p.out, " %s=%s", h.Key, h.Value)
+	}
+	if p.hex {
+		_, err := fmt.Fprintf(p.out, "\n  %x\n", m.Value)
+		return err
 	}
 	var pretty bytes.Buffer
 	if err := json.Indent(&pretty, m.Value, "  ", "  "); err != nil {

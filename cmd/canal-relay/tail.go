@@ -135,7 +135,7 @@ func (t *tail) print(ctx context.Context, i *config.Instance) error {
 	defer stop()
 	open := func(from position.Resume) (mqstarter.Source, error) { return t.open(ctx, i, from, log) }
 	dial := func() (mqstarter.Producer, error) {
-		return newPrinter(t.stdout, t.output == "jsonl", t.limit, stop), nil
+		return newPrinter(t.stdout, t.output == "jsonl", c.Packets != nil, t.limit, stop), nil
 	}
 	err = mqstarter.New(c, nil, open, dial, nil, log).Run(ctx, noEpoch)
 	if err != nil && !errors.Is(err, io.EOF) {

@@ -46,9 +46,17 @@ func (o *Origin) AppendHeaders(dst []Header, tx, row []byte) []Header {
 // AppendRow appends the r-row of a record that holds some rows of a change, by
 // their index in it and in order; nil is all of them.
 func AppendRow(dst []byte, c *event.Change, rows []int) []byte {
-	last := max(c.Rows, 1) - 1
-	if len(rows) > 0 {
-		last = rows[len(rows)-1]
+	return strconv.AppendUint(dst, LastRow(c, rows), 10)
+}
+
+// LastRow is the number in r-row. Where a transaction ends it is that of its
+// last row.
+func LastRow(c *event.Change, rows []int) uint64 {
+	switch {
+	case len(rows) > 0:
+		return c.Row + uint64(rows[len(rows)-1])
+	case c.Rows == 0:
+		return max(c.Row, 1) - 1
 	}
-	return strconv.AppendUint(dst, c.Row+uint64(last), 10)
+	return c.Row + uint64(c.Rows) - 1
 }

@@ -32,6 +32,8 @@ type Config struct {
 	QueryDML  bool // query.dml: drop DML statements and the texts that accompany row events
 	QueryDDL  bool // query.ddl: drop every other statement; table layouts still follow it
 	QueryDCL  bool // query.dcl: drop statements of type QUERY (grants, CREATE DATABASE, what is not understood)
+
+	Transactions bool // transaction.entry: drop where transactions begin and end, but now and then
 }
 
 // DefaultConfig captures everything.

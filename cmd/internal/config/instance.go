@@ -15,6 +15,7 @@ import (
 	"github.com/canal-relay/canal-relay/ha"
 	"github.com/canal-relay/canal-relay/mqstarter"
 	"github.com/canal-relay/canal-relay/mqstarter/kafka"
+	"github.com/canal-relay/canal-relay/mqstarter/message"
 	"github.com/canal-relay/canal-relay/mqstarter/route"
 	"github.com/canal-relay/canal-relay/relay"
 	"github.com/canal-relay/canal-relay/relay/binlog"
@@ -37,7 +38,7 @@ type Instance struct {
 
 	Route   route.Config
 	Kafka   kafka.Config
-	Starter mqstarter.Config // lacks Flat
+	Starter mqstarter.Config // lacks Message
 
 	HA            ha.Config
 	TakeoverDelay time.Duration
@@ -140,6 +141,7 @@ func (r *reader) instance(node *Node) Instance {
 	}
 	i.TakeoverDelay = r.duration("canal.relay.takeover.delay")
 	i.Starter = r.starter(i, flush)
+	r.packets(&i)
 	return i
 }
 
@@ -158,6 +160,27 @@ func (r *reader) starter(i Instance, flush string) mqstarter.Config {
 	}
 	c.Router, _ = route.New(i.Route) // what is wrong with it, r.route has noted
 	return c
+}
+
+// packets reads what concerns protobuf messages. Their form is Canal's choice:
+// the one with the batch's number wherever it has not looked into the entries.
+func (r *reader) packets(i *Instance) {
+	size := int(r.number("canal.mq.canalBatchSize", 1, 1<<20)) << 10
+	raw := r.boolean("canal.instance.memory.rawEntry")
+	if r.boolean("canal.mq.flatMessage") {
+		return
+	}
+	routed := i.Route.DynamicTopic != "" || i.Route.PartitionHash != ""
+	raw = raw && !routed
+	i.Relay.Boundaries, i.Relay.Clocks = !routed, true
+	i.Starter.Packets = &mqstarter.PacketConfig{Form: message.Packet{Raw: raw}, Boundaries: raw || !routed && !r.dropsBoundaries(), Bytes: size}
+}
+
+// dropsBoundaries is what Canal's sender makes of the filter, beside its reader:
+// it looks into canal.properties alone, and a key that is not there is true.
+func (r *reader) dropsBoundaries() bool {
+	v := r.Direct("canal.instance.filter.transaction.entry").Value
+	return v == "" || strings.EqualFold(v, "true")
 }
 
 // recordOverhead is what a record takes beyond key, value and headers.
@@ -254,6 +277,8 @@ func (r *reader) filter() filter.Config {
 		QueryDML:   r.boolean("canal.instance.filter.query.dml"),
 		QueryDDL:   r.boolean("canal.instance.filter.query.ddl"),
 		QueryDCL:   r.boolean("canal.instance.filter.query.dcl"),
+
+		Transactions: r.boolean("canal.instance.filter.transaction.entry"),
 	}
 	if _, err := filter.New(filter.Config{Regex: c.Regex}); err != nil {
 		r.blameErr("canal.instance.filter.regex", err)

@@ -8,9 +8,9 @@ const (
 
 // mqKeys are those below canal.mq.
 var mqKeys = []Key{
-	{"canal.mq.flatMessage", Refused, ScopeServer, Bool, "true", "protobuf messages are not available in this version: set it to true", nil},
+	{"canal.mq.flatMessage", Honoured, ScopeServer, Bool, "true", "true: JSON, one message a change; false: protobuf, as Canal's own client reads it", nil},
 	{"canal.mq.database.hash", Honoured, ScopeServer, Bool, "true", "the schema's name takes part in the hash that picks a row's partition", nil},
-	{"canal.mq.canalBatchSize", Ignored, ScopeServer, Number, "50", ours, nil},
+	{"canal.mq.canalBatchSize", Honoured, ScopeServer, Number, "50", "KiB at which a protobuf record is cut", nil},
 	{"canal.mq.canalGetTimeout", Ignored, ScopeServer, Millis, "100", ours, nil},
 	{"canal.mq.send.thread.size", Ignored, ScopeServer, Number, "30", ours, nil},
 	{"canal.mq.build.thread.size", Ignored, ScopeServer, Number, "8", ours, nil},
