@@ -73,24 +73,29 @@ func (a *assembler) rows(e *replication.BinlogEvent, ev *replication.RowsEvent, 
 	if !m.captured || a.dropsRows(kind) {
 		return nil
 	}
-	switch {
-	case kind == 0:
+	if kind == 0 {
 		return fmt.Errorf("%w: rows of %s.%s in an event of MySQL before 5.1", binlog.ErrFormat, m.schema, m.name)
-	case e.Header.EventType == replication.PARTIAL_UPDATE_ROWS_EVENT:
-		return fmt.Errorf("%w: partial JSON update of %s.%s; set binlog_row_value_options='' on the source and start behind this transaction", binlog.ErrFormat, m.schema, m.name)
 	}
 	image, err := images(e, ev, trailer)
 	if err != nil {
 		return fmt.Errorf("rows of %s.%s: %w", m.schema, m.name, err)
 	}
-	n, err := a.countRows(m, ev, update, image)
+	i := imageRows{update: update, partial: e.Header.EventType == replication.PARTIAL_UPDATE_ROWS_EVENT, image: image}
+	n, err := a.countRows(m, ev, &i)
 	if err != nil {
 		return fmt.Errorf("rows of %s.%s: %w", m.schema, m.name, err)
 	}
 	if n == 0 {
 		return nil
 	}
-	return a.add(a.rowChange(e, ev, m, kind, image), n)
+	return a.add(a.rowChange(e, ev, m, kind, i.image), n)
+}
+
+// imageRows are the row images of an event. Those of a partial update hold
+// differences of documents until they are counted, whole documents from then on.
+type imageRows struct {
+	update, partial bool
+	image           []byte
 }
 
 // rowChange is the change of a row event. Small events share memory with their
@@ -110,8 +115,8 @@ func (a *assembler) rowChange(e *replication.BinlogEvent, ev *replication.RowsEv
 
 // countRows counts the rows of an event by its table's layout, which it makes
 // when needed. A layout that does not fit is fetched once more.
-func (a *assembler) countRows(m *tableMap, ev *replication.RowsEvent, update bool, image []byte) (int, error) {
-	n, err := a.tryRows(m, ev, update, image)
+func (a *assembler) countRows(m *tableMap, ev *replication.RowsEvent, i *imageRows) (int, error) {
+	n, err := a.tryRows(m, ev, i)
 	if !errors.Is(err, event.ErrMismatch) {
 		return n, err
 	}
@@ -120,13 +125,13 @@ func (a *assembler) countRows(m *tableMap, ev *replication.RowsEvent, update boo
 		"file", a.track.File, "offset", a.track.Start, "error", err)
 	a.r.c.Tracker.Forget(m.schema, m.name)
 	a.version++
-	if n, again := a.tryRows(m, ev, update, image); again == nil {
+	if n, again := a.tryRows(m, ev, i); again == nil {
 		return n, nil
 	}
 	return 0, err
 }
 
-func (a *assembler) tryRows(m *tableMap, ev *replication.RowsEvent, update bool, image []byte) (int, error) {
+func (a *assembler) tryRows(m *tableMap, ev *replication.RowsEvent, i *imageRows) (int, error) {
 	if m.layout == nil || m.version != a.version {
 		t, err := a.r.c.Tracker.Table(a.ctx, m.schema, m.name)
 		if errors.Is(err, schema.ErrNoTable) {
@@ -143,7 +148,14 @@ func (a *assembler) tryRows(m *tableMap, ev *replication.RowsEvent, update bool,
 		}
 		m.version = a.version
 	}
-	return m.layout.CountRows(update, ev.ColumnBitmap1, ev.ColumnBitmap2, image)
+	if i.partial {
+		whole, err := m.layout.Complete(ev.ColumnBitmap1, ev.ColumnBitmap2, i.image)
+		if err != nil {
+			return 0, err
+		}
+		i.image, i.partial = whole, false
+	}
+	return m.layout.CountRows(i.update, ev.ColumnBitmap1, ev.ColumnBitmap2, i.image)
 }
 
 // images is the part of a row event behind its header, uncompressed. Layout of

@@ -23,9 +23,10 @@ var (
 	ErrUnsupported = errors.New("the column's type cannot be decoded")
 	// ErrImage says that the bytes of a row event are not rows of its table.
 	ErrImage = errors.New("the row image is broken")
-	// ErrPartialJSON says that a PARTIAL_UPDATE_ROWS event arrived, which holds
-	// differences of JSON documents instead of documents.
-	ErrPartialJSON = errors.New("partial JSON updates cannot be decoded: set binlog_row_value_options='' on the source")
+	// ErrPartialJSON says that a PARTIAL_UPDATE_ROWS event holds the differences of
+	// a document, and the before image lacks the document.
+	ErrPartialJSON = errors.New("a JSON document was logged as differences to one that the before image does not hold: " +
+		"set binlog_row_image=FULL, or binlog_row_value_options='', on the source")
 )
 
 // Layout is how the rows of one table stand in row images: the columns as the

@@ -1,6 +1,7 @@
 package jsonb
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -19,8 +20,9 @@ const maxDepth = 100
 
 // Style is what varies in the text.
 type Style struct {
+	MySQL   bool         // the server's own text instead of Canal's: what SELECT shows
 	CutTail bool         // decimals lose an all-zero tail group, as in column.AppendDecimal
-	Charset *charset.Set // of opaque bytes; nil is UTF-8
+	Charset *charset.Set // of opaque bytes; nil is UTF-8; not in the server's text
 }
 
 const (
@@ -40,9 +42,9 @@ const (
 	opaqueValue = 15
 )
 
-// Append appends the document's text as Canal prints it: separators ", " and
-// ": ", keys in stored order, doubles as Java's, dates with six digits of
-// fraction. An empty value, which the server writes for a missing document, has
+// Append appends the document's text: separators ", " and ": ", keys in stored
+// order; in Canal's style doubles as Java's and dates with six digits of
+// fraction, in the server's as the server prints them. An empty value, which the server writes for a missing document, has
 // an empty text. Errors are ErrFormat or column.ErrValue; the text appended so
 // far is then void.
 func Append(dst, doc []byte, s Style) ([]byte, error) {
@@ -91,7 +93,7 @@ func (w *writer) value(dst []byte, kind byte, b []byte, depth int) ([]byte, erro
 		if err != nil {
 			return dst, err
 		}
-		return appendQuoted(dst, text, nil), nil
+		return w.quoted(dst, text, nil), nil
 	case opaqueValue:
 		if err := need(b, 2); err != nil {
 			return dst, err
@@ -102,16 +104,18 @@ func (w *writer) value(dst []byte, kind byte, b []byte, depth int) ([]byte, erro
 		}
 		return w.opaque(dst, b[0], raw)
 	}
-	return scalar(dst, kind, b)
+	return w.scalar(dst, kind, b)
 }
 
+// scalarSizes are the bytes of literals and numbers.
+var scalarSizes = [...]int{literal: 1, int16Value: 2, uint16Value: 2, int32Value: 4, uint32Value: 4, int64Value: 8, uint64Value: 8, doubleValue: 8}
+
 // scalar appends a literal or a number.
-func scalar(dst []byte, kind byte, b []byte) ([]byte, error) {
+func (w *writer) scalar(dst []byte, kind byte, b []byte) ([]byte, error) {
 	if kind > doubleValue {
 		return dst, fmt.Errorf("type %d: %w", kind, ErrFormat)
 	}
-	if err := need(b, [...]int{literal: 1, int16Value: 2, uint16Value: 2, int32Value: 4, uint32Value: 4,
-		int64Value: 8, uint64Value: 8, doubleValue: 8}[kind]); err != nil {
+	if err := need(b, scalarSizes[kind]); err != nil {
 		return dst, err
 	}
 	switch kind {
@@ -133,7 +137,15 @@ func scalar(dst []byte, kind byte, b []byte) ([]byte, error) {
 	case uint64Value:
 		return strconv.AppendUint(dst, column.Uint(b[:8]), 10), nil
 	}
-	return column.AppendDouble(dst, math.Float64frombits(binary.LittleEndian.Uint64(b))), nil
+	v := math.Float64frombits(binary.LittleEndian.Uint64(b))
+	if !w.style.MySQL {
+		return column.AppendDouble(dst, v), nil
+	}
+	start := len(dst)
+	if dst = column.AppendShortest(dst, v, 64); bytes.IndexAny(dst[start:], ".e") < 0 {
+		dst = append(dst, ".0"...)
+	}
+	return dst, nil
 }
 
 // bytes takes bytes that stand after their length, seven bits a byte.
@@ -171,70 +183,92 @@ func (c container) inline(kind byte) bool {
 		c.width == 4 && (kind == int32Value || kind == uint32Value)
 }
 
+// frame is a container's head, checked.
+type frame struct {
+	count  int
+	keys   int // where the entries of keys begin
+	values int // where the entries of values begin
+	head   int // where all entries end
+	body   []byte
+}
+
+func (c container) frame(b []byte) (frame, error) {
+	if err := need(b, 2*c.width); err != nil {
+		return frame{}, err
+	}
+	f := frame{count: c.number(b, 0), keys: 2 * c.width}
+	size := c.number(b, c.width)
+	f.values = f.keys
+	if c.object {
+		f.values += f.count * (c.width + 2)
+	}
+	f.head = f.values + f.count*(c.width+1)
+	if size < f.head || size > len(b) {
+		return f, fmt.Errorf("%d elements in %d of %d bytes: %w", f.count, size, len(b), ErrFormat)
+	}
+	f.body = b[:size]
+	return f, nil
+}
+
+// key is the key of an element.
+func (c container) key(f *frame, i int) ([]byte, error) {
+	at := f.keys + i*(c.width+2)
+	from := c.number(f.body, at)
+	n := int(binary.LittleEndian.Uint16(f.body[at+c.width:]))
+	if from < f.head || from > len(f.body) || n > len(f.body)-from {
+		return nil, fmt.Errorf("key of %d bytes at %d of %d: %w", n, from, len(f.body), ErrFormat)
+	}
+	return f.body[from : from+n], nil
+}
+
+// element is the type of an element and the bytes that its value begins.
+func (c container) element(f *frame, i int) (byte, []byte, error) {
+	at := f.values + i*(c.width+1)
+	kind := f.body[at]
+	if c.inline(kind) {
+		return kind, f.body[at+1 : at+1+c.width], nil
+	}
+	from := c.number(f.body, at+1)
+	if from < f.head || from > len(f.body) {
+		return kind, nil, fmt.Errorf("element at %d of %d: %w", from, len(f.body), ErrFormat)
+	}
+	return kind, f.body[from:], nil
+}
+
 func (w *writer) container(dst, b []byte, c container, depth int) ([]byte, error) {
 	if depth >= maxDepth {
 		return dst, fmt.Errorf("more than %d levels: %w", maxDepth, ErrFormat)
 	}
-	if err := need(b, 2*c.width); err != nil {
+	f, err := c.frame(b)
+	if err != nil {
 		return dst, err
 	}
-	count, size := c.number(b, 0), c.number(b, c.width)
-	keys := 2 * c.width
-	values := keys
-	if c.object {
-		values += count * (c.width + 2)
-	}
-	head := values + count*(c.width+1)
-	if size < head || size > len(b) {
-		return dst, fmt.Errorf("%d elements in %d of %d bytes: %w", count, size, len(b), ErrFormat)
-	}
-	b = b[:size]
-
 	open, shut := byte('['), byte(']')
 	if c.object {
 		open, shut = '{', '}'
 	}
 	dst = append(dst, open)
-	for i := range count {
+	for i := range f.count {
 		if i > 0 {
 			dst = append(dst, ", "...)
 		}
-		var err error
 		if c.object {
-			if dst, err = w.key(dst, b, c, keys+i*(c.width+2), head); err != nil {
+			key, err := c.key(&f, i)
+			if err == nil {
+				err = w.spend(len(key))
+			}
+			if err != nil {
 				return dst, err
 			}
+			dst = append(w.quoted(dst, key, nil), ": "...)
 		}
-		if dst, err = w.element(dst, b, c, values+i*(c.width+1), head, depth); err != nil {
+		kind, value, err := c.element(&f, i)
+		if err != nil {
+			return dst, err
+		}
+		if dst, err = w.value(dst, kind, value, depth+1); err != nil {
 			return dst, err
 		}
 	}
 	return append(dst, shut), nil
-}
-
-// key appends the key whose entry is at a place, and its colon.
-func (w *writer) key(dst, b []byte, c container, at, head int) ([]byte, error) {
-	from := c.number(b, at)
-	n := int(binary.LittleEndian.Uint16(b[at+c.width:]))
-	if from < head || from > len(b) || n > len(b)-from {
-		return dst, fmt.Errorf("key of %d bytes at %d of %d: %w", n, from, len(b), ErrFormat)
-	}
-	if err := w.spend(n); err != nil {
-		return dst, err
-	}
-	dst = appendQuoted(dst, b[from:from+n], nil)
-	return append(dst, ": "...), nil
-}
-
-// element appends the value whose entry is at a place.
-func (w *writer) element(dst, b []byte, c container, at, head, depth int) ([]byte, error) {
-	kind := b[at]
-	if c.inline(kind) {
-		return w.value(dst, kind, b[at+1:at+1+c.width], depth+1)
-	}
-	from := c.number(b, at+1)
-	if from < head || from > len(b) {
-		return dst, fmt.Errorf("element at %d of %d: %w", from, len(b), ErrFormat)
-	}
-	return w.value(dst, kind, b[from:], depth+1)
 }

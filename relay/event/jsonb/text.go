@@ -2,8 +2,10 @@ package jsonb
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/binary"
 	"fmt"
+	"strconv"
 	"unicode/utf8"
 
 	"github.com/canal-relay/canal-relay/relay/event/charset"
@@ -28,12 +30,16 @@ func (w *writer) opaque(dst []byte, kind byte, raw []byte) ([]byte, error) {
 		if err := need(raw, 3); err != nil {
 			return dst, err
 		}
-		return column.AppendDecimal(dst, raw[2:], int(raw[0]), int(raw[1]), w.style.CutTail)
+		return column.AppendDecimal(dst, raw[2:], int(raw[0]), int(raw[1]), w.style.CutTail && !w.style.MySQL)
 	case dateType, datetimeType, timestampType, timeType:
 		if len(raw) != 8 {
 			return dst, fmt.Errorf("date or time of %d bytes: %w", len(raw), ErrFormat)
 		}
-		return appendTemporal(dst, kind, int64(binary.LittleEndian.Uint64(raw))), nil
+		return w.temporal(dst, kind, int64(binary.LittleEndian.Uint64(raw))), nil
+	}
+	if w.style.MySQL {
+		dst = append(strconv.AppendUint(append(dst, `"base64:type`...), uint64(kind), 10), ':')
+		return append(base64.StdEncoding.AppendEncode(dst, raw), '"'), nil
 	}
 	if len(raw) == 0 {
 		return dst, fmt.Errorf("opaque value of type %d without bytes: %w", kind, ErrFormat)
@@ -42,7 +48,7 @@ func (w *writer) opaque(dst []byte, kind byte, raw []byte) ([]byte, error) {
 	if !isText(raw, set) {
 		set = charset.Binary
 	}
-	return appendQuoted(dst, raw, set), nil
+	return w.quoted(dst, raw, set), nil
 }
 
 // isText says whether the bytes are text of a character set, nil for UTF-8.
@@ -55,11 +61,13 @@ func isText(raw []byte, set *charset.Set) bool {
 	return !bytes.ContainsRune(set.Append(nil, raw), utf8.RuneError)
 }
 
-// appendTemporal appends the server's packed form: the fraction in the low 24
-// bits, above it the fields of DATETIME2 or TIME2; negative as a whole.
-func appendTemporal(dst []byte, kind byte, v int64) []byte {
+// temporal appends the server's packed form: the fraction in the low 24 bits,
+// above it the fields of DATETIME2 or TIME2; negative as a whole. In the
+// server's text a DATE is the date alone, and zeros have a fraction too.
+func (w *writer) temporal(dst []byte, kind byte, v int64) []byte {
 	dst = append(dst, '"')
 	switch {
+	case w.style.MySQL && v >= 0:
 	case v == 0 && kind == timeType:
 		return append(dst, `00:00:00"`...)
 	case v == 0:
@@ -74,15 +82,19 @@ func appendTemporal(dst []byte, kind byte, v int64) []byte {
 	} else {
 		month := uint32(whole >> 22)
 		dst = column.AppendCalendar(dst, month/13, month%13, uint32(whole>>17&31))
+		if kind == dateType && w.style.MySQL {
+			return append(dst, '"')
+		}
 		dst = column.AppendClock(append(dst, ' '), uint32(whole>>12&31), uint32(whole>>6&63), uint32(whole&63))
 	}
 	dst = column.AppendPadded(append(dst, '.'), micros, 6)
 	return append(dst, '"')
 }
 
-// appendQuoted appends text of a character set, nil for UTF-8, in quotes.
-// Control characters from U+0000 to U+001F and U+007F to U+00A0 are escaped.
-func appendQuoted(dst, text []byte, set *charset.Set) []byte {
+// quoted appends text of a character set, nil for UTF-8, in quotes.
+// Control characters from U+0000 to U+001F and U+007F to U+00A0 are escaped; in
+// the server's text only the former.
+func (w *writer) quoted(dst, text []byte, set *charset.Set) []byte {
 	if set == nil || set.UTF8() {
 		set = charset.UTF8MB4
 	}
@@ -92,7 +104,7 @@ func appendQuoted(dst, text []byte, set *charset.Set) []byte {
 	dst = append(dst, '"')
 	from := 0
 	for i, c := range text {
-		if c >= 0x20 && c != '"' && c != '\\' && c < 0x7f || c >= 0x80 && c != 0xc2 {
+		if c >= 0x20 && c != '"' && c != '\\' && (c < 0x7f || c != 0x7f && c != 0xc2 || w.style.MySQL) {
 			continue
 		}
 		r, n := rune(c), 1
@@ -102,15 +114,19 @@ func appendQuoted(dst, text []byte, set *charset.Set) []byte {
 			}
 		}
 		dst = append(dst, text[from:i]...)
-		dst = appendEscaped(dst, r)
+		dst = w.escaped(dst, r)
 		from = i + n
 	}
 	dst = append(dst, text[from:]...)
 	return append(dst, '"')
 }
 
-func appendEscaped(dst []byte, r rune) []byte {
+func (w *writer) escaped(dst []byte, r rune) []byte {
 	switch r {
+	case '\b', '\f':
+		if w.style.MySQL {
+			return append(dst, '\\', [...]byte{'\b': 'b', '\f': 'f'}[r])
+		}
 	case '"', '\\':
 		return append(dst, '\\', byte(r))
 	case '\n':
