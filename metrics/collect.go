@@ -46,6 +46,8 @@ var (
 	relayRead     = desc("canal_relay_last_read_timestamp_seconds", "When this node last read from the source")
 	relayAcked    = desc("canal_relay_last_acked_timestamp_seconds", "When Kafka last acknowledged a batch")
 	relaySaved    = desc("canal_relay_last_saved_timestamp_seconds", "When the position was last stored")
+	relayXA       = desc("canal_relay_xa_prepared", "XA transactions that are prepared on the source and neither committed nor rolled back")
+	relayXAAge    = desc("canal_relay_xa_prepared_age_seconds", "Age of the oldest of them, 0 when there is none")
 	relayPosition = desc("canal_relay_position_timestamp_seconds", "Time of the change at which the stored position stands")
 )
 
@@ -60,7 +62,7 @@ func (m *Metrics) Describe(ch chan<- *prometheus.Desc) {
 		canalTrafficDelay, canalTransactions, canalProduceSeq, canalConsumeSeq, canalStore, canalProduceMem,
 		canalConsumeMem, canalPutDelay, canalGetDelay, canalAckDelay, canalPutRows, canalGetRows, canalAckRows,
 		relayBuild, relayState, relayFailure, relayTerms, relayUnusual, relayLag, relayInFlight,
-		relayRead, relayAcked, relaySaved, relayPosition,
+		relayRead, relayAcked, relaySaved, relayPosition, relayXA, relayXAAge,
 	} {
 		ch <- d
 	}
@@ -156,6 +158,12 @@ func (t *term) collect(s sample, now time.Time) {
 	s.counter(canalProduceSeq, float64(putChanges))
 	s.counter(canalProduceMem, float64(putBytes))
 	s.gauge(relayInFlight, float64(putBytes-ackedBytes))
+	age, waiting := 0.0, t.prepared.Load()
+	if waiting > 0 {
+		age = float64(max(0, now.Unix()-t.preparedAt.Load()))
+	}
+	s.gauge(relayXA, float64(waiting))
+	s.gauge(relayXAAge, age)
 	s.counter(canalAckRows, float64(t.acked.rows.Load()))
 	s.counter(canalGetRows, float64(t.got.Load()))
 	s.counter(canalPutRows, float64(t.put.rows.Load()))

@@ -38,6 +38,8 @@ type term struct {
 	begun        int64        // wall clock, Unix ns
 	alive        atomic.Int64 // wall clock of the last sign that nothing is newer, Unix ns; 0 before
 
+	prepared, preparedAt atomic.Int64 // XA transactions undecided; time of the oldest, Unix seconds
+
 	put, acked  step
 	got         atomic.Int64 // rows
 	first, last atomic.Int64 // event times of the last batch put, Unix ns
@@ -159,6 +161,15 @@ func (d *Destination) Put(rows, bytes, transactions, changes int, first, last ti
 	t.mu.Lock()
 	t.window.put(at)
 	t.mu.Unlock()
+}
+
+// Prepared notes how many XA transactions are prepared and undecided, and when
+// the oldest was prepared.
+func (d *Destination) Prepared(n int, oldest time.Time) {
+	if t := d.now(); t != nil {
+		t.prepared.Store(int64(n))
+		t.preparedAt.Store(oldest.Unix())
+	}
 }
 
 // PutBlocked counts time that the relay waited for room in its budget.

@@ -23,6 +23,10 @@ func (s script) Run(ctx context.Context, from position.Position, h binlog.Handle
 	return s(ctx, from, h)
 }
 
+func (s script) Reread(context.Context, position.Position, binlog.Handler) error {
+	return errors.ErrUnsupported
+}
+
 func feed(h binlog.Handler, kind replication.EventType, e replication.Event) error {
 	return h.HandleEvent(&replication.BinlogEvent{
 		RawData: make([]byte, 50),

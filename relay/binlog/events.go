@@ -28,6 +28,10 @@ type Events interface {
 	// It is one connection, or one pass over the files: trying again is the
 	// caller's business. Row events have only their header decoded.
 	Run(ctx context.Context, from position.Position, h Handler) error
+	// Reread streams on the side what stands behind a position, until h fails
+	// with an error, which is returned, or the source has no more. What is there
+	// no longer is ErrPurged.
+	Reread(ctx context.Context, at position.Position, h Handler) error
 }
 
 // Handler consumes events on the stream's goroutine.

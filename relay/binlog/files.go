@@ -61,6 +61,20 @@ func (f *Files) Run(ctx context.Context, from position.Position, h Handler) erro
 	return io.EOF
 }
 
+// Reread streams one of the files again, from an offset.
+func (f *Files) Reread(ctx context.Context, at position.Position, h Handler) error {
+	for _, path := range f.paths {
+		if filepath.Base(path) != at.File {
+			continue
+		}
+		if err := h.Begin(at); err != nil {
+			return err
+		}
+		return f.file(ctx, path, max(at.Offset, 4), h)
+	}
+	return fmt.Errorf("%w: file %s is not given", ErrPurged, at.File)
+}
+
 // nextFile is the rotate event that a server makes up at a file's start.
 func nextFile(name string) *replication.BinlogEvent {
 	return &replication.BinlogEvent{
@@ -100,11 +114,10 @@ func (f *Files) file(ctx context.Context, path string, from uint64, h Handler) e
 			if e.Header.EventType != replication.FORMAT_DESCRIPTION_EVENT {
 				return fmt.Errorf("%w: %s does not begin with a format event", ErrFormat, path)
 			}
-			e.Header.LogPos = 0 // not of the stream, as in a dump
+			e.Header.LogPos, e.Header.EventSize = 0, 0 // not of the stream, as in a dump
 			if err := s.skip(from); err != nil {
 				return err
 			}
-			continue
 		}
 		if err := h.HandleEvent(e); err != nil {
 			return err

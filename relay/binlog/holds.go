@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/go-mysql-org/go-mysql/replication"
@@ -11,6 +12,34 @@ import (
 	"github.com/canal-relay/canal-relay/relay/binlog/wire"
 	"github.com/canal-relay/canal-relay/relay/position"
 )
+
+// Reread streams what stands behind a position over a connection of its own,
+// which is not registered as a replica. On another server than the position's
+// it needs the GTID set.
+func (r *Reader) Reread(ctx context.Context, at position.Position, h Handler) error {
+	s, err := r.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	foreign := at.ServerUUID != "" && s.server.UUID != "" && at.ServerUUID != s.server.UUID
+	switch {
+	case foreign && (at.GTIDs == "" || !s.server.GTID()):
+		return fmt.Errorf("%w: %s:%d is of server %s, and %s is server %s", ErrPurged, at.File, at.Offset, at.ServerUUID, r.c.Addr, s.server.UUID)
+	case !foreign && at.Offset <= math.MaxUint32:
+		at.GTIDs = ""
+	}
+	if err := s.scanner(); err != nil {
+		return err
+	}
+	if err := s.dump(r.unnamed(), at); err != nil {
+		return err
+	}
+	if err := h.Begin(at); err != nil {
+		return err
+	}
+	return r.named(ctx, at, s.stream(h))
+}
 
 // Holds asks whether the source can still stream from a position that is not
 // zero: it starts a dump there that ends with its first event, on a connection
@@ -69,7 +98,7 @@ func (r *Reader) unnamed() *Config {
 // scanner makes the connection one that a dump can be asked for, without
 // registering it as a replica.
 func (s *session) scanner() error {
-	err := s.exec("SET @master_binlog_checksum=@@global.binlog_checksum, @source_binlog_checksum=@@global.binlog_checksum",
+	err := s.exec("SET SESSION net_write_timeout=7200", "SET @master_binlog_checksum=@@global.binlog_checksum, @source_binlog_checksum=@@global.binlog_checksum",
 		fmt.Sprintf("SET @master_heartbeat_period=%d, @source_heartbeat_period=%d", time.Second, time.Second))
 	if err == nil && s.server.MariaDB() {
 		err = s.exec("SET @mariadb_slave_capability=4")

@@ -129,26 +129,16 @@ var errFound = errors.New("found")
 // scan reads one file from its start, under its own name on a connection that
 // is not registered as a replica.
 func (r *Reader) scan(ctx context.Context, h *scan) error {
-	s, err := r.open(ctx)
-	if err != nil {
-		return err
-	}
-	defer s.close()
-	if err := s.scanner(); err != nil {
-		return err
-	}
 	from := position.Position{File: h.file, Offset: 4}
+	var err error
 	if h.track, err = track.New(from, false); err != nil {
 		return err
 	}
-	if err := s.dump(r.unnamed(), from); err != nil {
-		return err
-	}
-	err = s.stream(h)
+	err = r.Reread(ctx, from, h)
 	if errors.Is(err, errFound) || errors.Is(err, wire.ErrEnded) {
 		return nil
 	}
-	return r.named(ctx, from, err)
+	return err
 }
 
 func (h *scan) Begin(position.Position) error { return nil }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 
@@ -106,7 +107,13 @@ func (r *Reader) begin(ctx context.Context, s *session, from position.Position) 
 			return from, fmt.Errorf("%w: %s:%d was read from server %s, and %s is server %s", ErrStart, from.File, from.Offset, from.ServerUUID, r.c.Addr, s.server.UUID)
 		}
 		r.log.Warn("the stored position is another server's, searching by its time", "position", from.File, "server", from.ServerUUID, "time", from.Time)
+		prepared := from.Prepared // of the other server, unless the search finds them here
 		from, err = r.byTime(ctx, from.Time.Add(-r.c.Fallback), "", true)
+		for _, x := range prepared {
+			if !slices.ContainsFunc(from.Prepared, func(y position.XA) bool { return y.XID == x.XID }) {
+				from.Prepared = append(from.Prepared, x)
+			}
+		}
 	}
 	from.ServerUUID = s.server.UUID
 	from.Host, from.Port = r.c.hostPort()

@@ -33,6 +33,9 @@ type XA struct {
 	Start      uint64 `json:"start"` // bytes in File
 	End        uint64 `json:"end"`
 	ServerUUID string `json:"serverUuid,omitempty"`
+	GTID       string `json:"gtid,omitempty"`  // of the prepare (MySQL), to find it on another server
+	Time       int64  `json:"time,omitempty"`  // of the prepare, in seconds since 1970
+	Empty      bool   `json:"empty,omitempty"` // it changed no captured table
 }
 
 // Saved is a position as the cursor kept it.

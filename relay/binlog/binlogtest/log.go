@@ -2,6 +2,7 @@ package binlogtest
 
 import (
 	"encoding/binary"
+	"fmt"
 	"hash/crc32"
 	"os"
 )
@@ -15,6 +16,7 @@ const (
 	tableMapEvent = 19
 	writeEvent    = 30
 	gtidEvent     = 33
+	xaPrepare     = 38
 	previousGTIDs = 35
 )
 
@@ -131,6 +133,33 @@ func (l *Log) Transaction(schema, table string, v []byte, ids ...int32) {
 		l.Insert(100, true, v, id)
 	}
 	l.Commit()
+}
+
+// XID is the text of the XA transaction id with a first part.
+func XID(gtrid string) string { return fmt.Sprintf("X'%x',X'',1", gtrid) }
+
+// Prepare writes an XA transaction of single-row events that ends with its
+// prepare, or with its commit in one phase.
+func (l *Log) Prepare(gtrid string, onePhase bool, schema, table string, v []byte, ids ...int32) {
+	l.GTID()
+	l.Query(schema, "XA START "+XID(gtrid))
+	for _, id := range ids {
+		l.Map(100, schema, table)
+		l.Insert(100, true, v, id)
+	}
+	l.Query(schema, "XA END "+XID(gtrid))
+	body := []byte{0, 1, 0, 0, 0}
+	if onePhase {
+		body[0] = 1
+	}
+	body = binary.LittleEndian.AppendUint32(body, uint32(len(gtrid)))
+	l.event(xaPrepare, append(append(body, 0, 0, 0, 0), gtrid...))
+}
+
+// Decide writes XA COMMIT or XA ROLLBACK.
+func (l *Log) Decide(verdict, gtrid string) {
+	l.GTID()
+	l.Query("", "XA "+verdict+" "+XID(gtrid))
 }
 
 // Rotate ends the file: the next one has this name.

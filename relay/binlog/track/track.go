@@ -21,6 +21,8 @@ type Track struct {
 	Start, End uint64 // its first byte and the byte behind it
 	Tx         []byte // open transaction: its GTID, or file:offset@server-uuid; valid until the next one opens
 	Open       bool   // a transaction is open
+	XA         bool   // it is an XA transaction that was not prepared yet
+	Empty      bool   // it holds nothing that anyone wants, should it be prepared; the caller's
 
 	files   bool // header offsets are not to be trusted
 	inner   bool // the event stands in a payload
@@ -30,6 +32,7 @@ type Track struct {
 	known   bool // set is complete
 	mixed   bool // transactions without GTID were met: no set can be complete
 	last    position.Position
+	began   position.XA // where the open transaction began
 }
 
 // Step is what one event did to the transaction it stands in.
@@ -147,18 +150,20 @@ func (t *Track) step(e *replication.BinlogEvent) Step {
 	case *replication.MariadbGTIDEvent:
 		t.begin(gtid{domain: ev.GTID.DomainID, server: ev.GTID.ServerID, sequence: ev.GTID.SequenceNumber})
 		t.framed = !ev.IsStandalone()
+		t.XA = ev.Flags&mariadbPreparedXA != 0
 		return Step{Began: true}
 	case *replication.PreviousGTIDsEvent:
 		t.learn(ev.GTIDSets)
 	case *replication.MariadbGTIDListEvent:
 		t.learnDomains(ev)
 	case *replication.QueryEvent:
-		return t.query(e.Header, ev)
+		return t.query(e, ev)
 	case *replication.XIDEvent:
 		return t.end(e.Header, t.commitOffset())
 	}
 	switch e.Header.EventType {
 	case replication.XA_PREPARE_LOG_EVENT:
+		t.note(e)
 		return t.end(e.Header, t.End)
 	case replication.INTVAR_EVENT, replication.RAND_EVENT, replication.USER_VAR_EVENT, replication.TABLE_MAP_EVENT,
 		replication.ROWS_QUERY_EVENT, replication.MARIADB_ANNOTATE_ROWS_EVENT:
@@ -182,7 +187,8 @@ func (t *Track) gtid(h *replication.EventHeader, ev *replication.GTIDEvent) Step
 // begin opens a transaction; one that is still open was never finished by the
 // source, which then was killed and has rolled it back.
 func (t *Track) begin(g gtid) {
-	t.Open, t.framed, t.pending = true, false, g
+	t.Open, t.framed, t.pending, t.XA, t.Empty = true, false, g, false, false
+	t.began = position.XA{File: t.File, Start: t.Start, ServerUUID: t.last.ServerUUID}
 	if g.isZero() {
 		t.Tx = append(append(t.Tx[:0], t.File...), ':')
 		t.Tx = append(strconv.AppendUint(t.Tx, t.Start, 10), '@')
@@ -190,6 +196,7 @@ func (t *Track) begin(g gtid) {
 		return
 	}
 	t.Tx = g.append(t.Tx[:0])
+	t.began.GTID = t.gtidOf()
 }
 
 // ensure opens a transaction of sources that write no GTID event.
@@ -201,7 +208,8 @@ func (t *Track) ensure() bool {
 	return true
 }
 
-func (t *Track) query(h *replication.EventHeader, ev *replication.QueryEvent) Step {
+func (t *Track) query(e *replication.BinlogEvent, ev *replication.QueryEvent) Step {
+	h := e.Header
 	s := Step{Text: ClassifyText(ev.Query)}
 	switch s.Text {
 	case TextCommit, TextRollback:
@@ -212,10 +220,11 @@ func (t *Track) query(h *replication.EventHeader, ev *replication.QueryEvent) St
 		return Step{Text: s.Text, Ended: t.end(h, end).Ended}
 	case TextBegin, TextXAStart:
 		s.Began = t.ensure()
-		t.framed = true
+		t.framed, t.XA = true, t.XA || s.Text == TextXAStart
 		return s
 	case TextXADecision:
 		s.Began = t.ensure()
+		t.note(e)
 		s.Ended = t.end(h, t.End).Ended
 		return s
 	}
@@ -247,7 +256,7 @@ func (t *Track) end(h *replication.EventHeader, offset uint64) Step {
 	if t.Open && !t.pending.isZero() {
 		t.set.add(&t.pending)
 	}
-	t.Open, t.framed = false, false
+	t.Open, t.framed, t.XA = false, false, false
 	t.last.File, t.last.Offset = t.File, offset
 	t.last.ServerID = h.ServerID
 	t.last.Time = time.Unix(int64(h.Timestamp), 0)
