@@ -29,6 +29,8 @@ const (
 )
 
 const (
+	firstAttempts = 3 // connections that may break before a stream begins
+
 	firstRetry = 100 * time.Millisecond
 	lastRetry  = 10 * time.Second
 	steady     = 10 * time.Second // a connection that lived this long starts the back-off anew
@@ -88,8 +90,10 @@ func New(c Config, from position.Resume, events binlog.Events, d *metrics.Destin
 }
 
 // Run streams until the context ends (nil), the files end (io.EOF) or nothing
-// can be done about what stands in the way. A connection that breaks after the
-// first one was made is made again, from the last transaction end handed on.
+// can be done about what stands in the way. A connection that breaks is made
+// again, from the last transaction end handed on. A source that cannot be
+// reached at the start, or drops the first connections, ends the run: that is
+// worth telling, and another node may fare better.
 func (r *Relay) Run(ctx context.Context) error {
 	err := r.run(ctx)
 	if ctx.Err() != nil {
@@ -106,7 +110,7 @@ func (r *Relay) Run(ctx context.Context) error {
 func (r *Relay) run(ctx context.Context) error {
 	a := newAssembler(ctx, r)
 	wait := r.retry
-	for {
+	for attempt := 1; ; attempt++ {
 		began := time.Now()
 		a.failed = nil
 		err := r.events.Run(ctx, r.from, a)
@@ -115,7 +119,7 @@ func (r *Relay) run(ctx context.Context) error {
 			return nil
 		case err == io.EOF: //nolint:errorlint // a broken connection wraps it
 			return a.finish()
-		case !a.begun, fatal(err, a.failed):
+		case !a.begun && (attempt == firstAttempts || errors.Is(err, binlog.ErrAway)), fatal(err, a.failed):
 			return err
 		}
 		if time.Since(began) > steady {

@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -197,14 +198,41 @@ func TestStackFailover(t *testing.T) {
 	}
 }
 
-// fault does something to the active node and starts another one in its place.
+// fault does something to the active node, once it is at work, and starts another one in its place.
 func (w *world) fault(ctx context.Context, do func(*local.Node)) {
 	node := w.active(ctx)
+	for w.acked(ctx, node) < 5000 {
+		time.Sleep(10 * time.Millisecond)
+		node = w.active(ctx)
+	}
 	began := time.Now()
 	do(node)
 	w.start()
 	w.active(ctx)
 	w.Logf("taken over %v after the fault began", time.Since(began).Round(time.Millisecond))
+}
+
+// acked is the number of rows that Kafka acknowledged in a node's term.
+func (w *world) acked(ctx context.Context, node *local.Node) int {
+	body, err := node.Status(ctx)
+	if err != nil {
+		return 0
+	}
+	var all struct {
+		Destinations []struct {
+			Destination string
+			Rows        int
+		}
+	}
+	if err := json.Unmarshal(body, &all); err != nil {
+		w.Fatal(err)
+	}
+	for _, d := range all.Destinations {
+		if d.Destination == w.name {
+			return d.Rows
+		}
+	}
+	return 0
 }
 
 // cutDumps kills every dump session on the server.
