@@ -29,7 +29,16 @@ func TestHeaders(t *testing.T) {
 	if got := NewOrigin("example", -1).AppendHeaders(nil, nil, nil); len(got) != 3 {
 		t.Errorf("no epoch: got %q", got)
 	}
-	if got := string(AppendRow(nil, &event.Change{Row: 3}, nil)); got != "3" {
-		t.Errorf("a statement: got %s", got)
+	for _, tt := range []struct {
+		change event.Change
+		rows   []int
+		want   string
+	}{
+		{event.Change{Row: 3, Rows: 1}, nil, "3"}, {event.Change{Row: 3, Rows: 4}, nil, "6"}, {event.Change{Row: 3, Rows: 4}, []int{0, 2}, "5"},
+		{event.Change{Kind: event.End, Row: 3}, nil, "2"}, {event.Change{Kind: event.Begin}, nil, "0"},
+	} {
+		if got := string(AppendRow(nil, &tt.change, tt.rows)); got != tt.want {
+			t.Errorf("%v: got %s, want %s", tt, got, tt.want)
+		}
 	}
 }

@@ -33,8 +33,10 @@ func TestBadInput(t *testing.T) {
 			`canal.properties:5: canal.relay.memroy: there is no such key: did you mean canal.relay.memory?`}},
 		{"process key in an instance", nil, []string{"canal.relay.cluster = east"}, []string{
 			`shop/instance.properties:4: canal.relay.cluster: it is one for the whole process: move it to canal.properties`}},
-		{"protobuf", []string{"canal.mq.flatMessage = false"}, nil, []string{
-			`canal.properties:5: canal.mq.flatMessage: "false": protobuf messages are not available in this version: set it to true`}},
+		{"protobuf", []string{"canal.mq.flatMessage = json", "canal.mq.canalBatchSize = 0"}, []string{"canal.instance.memory.rawEntry = x"}, []string{
+			`canal.properties:6: canal.mq.canalBatchSize: "0" is not a whole number from 1 to 1048576`,
+			`shop/instance.properties:4: canal.instance.memory.rawEntry: "x" is neither true nor false`,
+			`canal.properties:5: canal.mq.flatMessage: "json" is neither true nor false`}},
 		{"words", nil, []string{"canal.instance.gtidon = maybe", "canal.relay.statement.dml = drop"}, []string{
 			`shop/instance.properties:4: canal.instance.gtidon: "maybe" is neither true nor false`,
 			`shop/instance.properties:5: canal.relay.statement.dml: "drop": choose emit or stop`}},
@@ -210,7 +212,7 @@ func TestFindings(t *testing.T) {
 	c.env["canal.port"] = "11111"
 	c.env["canal.zookeeper.flush.period"] = "500"
 	c.server = append(c.server, "canal.port = 1", "canal.admin.user = admin", "rocketmq.namesrv.addr = x", "kafka.foo = 1", "canal.foo.bar = 1", "canal.prot = 1",
-		"my.host = 127.0.0.1", "canal.mq.flatMessage = true", "canal.mq.canalBatchSize = 50")
+		"my.host = 127.0.0.1", "canal.mq.flatMessage = true", "canal.mq.canalGetTimeout = 50")
 	c.instance = append(c.instance, "canal.instance.master.address = ${my.host}:3306", "canal.serverMode = kafka", "canal.mq.topic = t\xc3\xa9", "canal.mq.topic=t")
 	_, findings, err := c.load()
 	if err != nil {
@@ -230,8 +232,8 @@ func TestFindings(t *testing.T) {
 		"canal.properties:9: canal.foo.bar: unknown: neither Canal nor canal-relay has such a key",
 		"canal.properties:10: canal.prot: unknown: neither Canal nor canal-relay has such a key: did you mean canal.port?",
 		"canal.properties:11: my.host: honoured: a placeholder asks for it",
-		"canal.properties:12: canal.mq.flatMessage: honoured: the value that this version takes",
-		"canal.properties:13: canal.mq.canalBatchSize: ignored: tunes the inside of Canal",
+		"canal.properties:12: canal.mq.flatMessage: honoured: true: JSON",
+		"canal.properties:13: canal.mq.canalGetTimeout: ignored: tunes the inside of Canal",
 		"shop/instance.properties:1: canal.instance.master.address: ignored: set again in line 4, which counts",
 		"shop/instance.properties:5: canal.serverMode: ignored: it is read from canal.properties only",
 		"shop/instance.properties:6: canal.mq.topic: ignored: set again in line 7, which counts",

@@ -205,6 +205,8 @@ var samples = map[string][]string{
 	"canal.auto.reset.latest.pos.mode":  {"canal.auto.reset.latest.pos.mode=true"},
 	"canal.instance.global.spring.xml":  {"canal.instance.global.spring.xml=classpath:spring/memory-instance.xml"},
 	"canal.instance.*.spring.xml":       {"canal.instance.shop.spring.xml=classpath:spring/group-instance.xml"},
+	"canal.mq.flatMessage":              {"canal.mq.flatMessage=false"},
+	"canal.mq.canalBatchSize":           {"canal.mq.flatMessage=false", "canal.mq.canalBatchSize=100"},
 	"canal.mq.database.hash":            {"canal.mq.database.hash=false"},
 	"canal.mq.topic":                    {"canal.mq.topic=other"},
 	"canal.mq.dynamicTopic":             {`canal.mq.dynamicTopic=a\\..*`},
@@ -256,6 +258,9 @@ var samples = map[string][]string{
 	"canal.instance.filter.query.dcl":             {"canal.instance.filter.query.dcl=true"},
 	"canal.instance.filter.query.dml":             {"canal.instance.filter.query.dml=on"},
 	"canal.instance.filter.query.ddl":             {"canal.instance.filter.query.ddl=1"},
+	"canal.instance.filter.transaction.entry":     {"canal.mq.flatMessage=false", "canal.instance.filter.transaction.entry=true"},
+	"canal.instance.memory.rawEntry":              {"canal.mq.flatMessage=false", "canal.instance.memory.rawEntry=false"},
+	"canal.instance.filter.druid.ddl":             {"canal.instance.filter.druid.ddl=false"},
 	"canal.instance.filter.rows":                  {"canal.instance.filter.rows=yes"},
 	"canal.instance.filter.dml.insert":            {"canal.instance.filter.dml.insert=true"},
 	"canal.instance.filter.dml.update":            {"canal.instance.filter.dml.update=true"},
@@ -403,4 +408,37 @@ func certificate(t *testing.T) (cert, key string) {
 		t.Fatal(err)
 	}
 	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})), string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: keyDER}))
+}
+
+// TestPackets: what Canal makes of the keys that decide the form of protobuf records, and whether they tell of
+// transactions.
+func TestPackets(t *testing.T) {
+	tests := []struct {
+		name               string
+		server, instance   []string
+		raw, sent, watched bool // the packet's form; boundaries are sent; the relay tells of them
+	}{
+		{"as shipped", []string{"canal.instance.filter.transaction.entry = false"}, nil, true, true, true},
+		{"no filter named", nil, nil, true, true, true},
+		{"filter", []string{"canal.instance.filter.transaction.entry = true"}, nil, true, true, true},
+		{"rebuilt", []string{"canal.instance.filter.transaction.entry = false"}, []string{"canal.instance.memory.rawEntry = false"}, false, true, true},
+		{"rebuilt, no filter named", nil, []string{"canal.instance.memory.rawEntry = false"}, false, false, true},
+		{"rebuilt, filter of the instance", nil, []string{"canal.instance.memory.rawEntry = false", "canal.instance.filter.transaction.entry = false"}, false, false, true},
+		{"topics", []string{"canal.instance.filter.transaction.entry = false"}, []string{`canal.mq.dynamicTopic = a\\..*`}, false, false, false},
+		{"partitions", nil, []string{`canal.mq.partitionHash = .*\\..*:$pk$`}, false, false, false},
+	}
+	for _, tt := range tests {
+		c := newConf(t)
+		c.server = append(append(c.server, "canal.mq.flatMessage = false"), tt.server...)
+		c.instance = append(c.instance, tt.instance...)
+		n, _, err := c.load()
+		if err != nil {
+			t.Fatal(err)
+		}
+		i := &n.Instances[0]
+		p := i.Starter.Packets
+		if p == nil || p.Form.Raw != tt.raw || p.Boundaries != tt.sent || p.Bytes != 50<<10 || i.Relay.Boundaries != tt.watched || !i.Relay.Clocks {
+			t.Errorf("%s: %+v, relay %v", tt.name, p, i.Relay.Boundaries)
+		}
+	}
 }
