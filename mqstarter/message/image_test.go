@@ -28,6 +28,8 @@ func keyCol(c schema.Column) schema.Column {
 
 func wire(base string) (typ byte, meta uint16) {
 	switch base {
+	case "tinyint":
+		return mysql.MYSQL_TYPE_TINY, 0
 	case "int":
 		return mysql.MYSQL_TYPE_LONG, 0
 	case "bigint":
