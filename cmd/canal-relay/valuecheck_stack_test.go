@@ -37,7 +37,7 @@ func (t *valueType) same(ours, selected *string) bool {
 
 // compareSelected compares each message's row with what SELECT saw before and after the statement, as far as the message
 // has columns; that it has the right ones is seen against go-mysql.
-func (v *valueTable) compareSelected(ours []flatChange) {
+func (v *valueTable) compareSelected(ours []messageRow) {
 	v.Helper()
 	if len(ours) != len(v.changes) {
 		v.Fatalf("%s: %d rows changed, tail has %d", v.name, len(v.changes), len(ours))
@@ -73,7 +73,7 @@ type decodedChange struct{ before, after *image }
 
 // compareDecoded compares with go-mysql's own decoder: the same columns are there, old values are those that changed,
 // and values are the same where go-mysql's can be compared.
-func (v *valueTable) compareDecoded(path string, zone *time.Location, ours []flatChange) {
+func (v *valueTable) compareDecoded(path string, zone *time.Location, ours []messageRow) {
 	v.Helper()
 	decoded := v.decode(path, zone)
 	if len(decoded) != len(ours) {
@@ -199,7 +199,7 @@ func (t *valueType) sameDecoded(ours *string, decoded any) bool {
 
 // compareCompat compares with what canal.relay.compat.decimal=true makes of the same binlog: only decimals lose their
 // all-zero tail groups.
-func compareCompat(t *testing.T, types []valueType, plain, compat []flatChange) {
+func compareCompat(t *testing.T, types []valueType, plain, compat []messageRow) {
 	t.Helper()
 	if len(plain) != len(compat) {
 		t.Fatalf("%d rows, with compat.decimal %d", len(plain), len(compat))

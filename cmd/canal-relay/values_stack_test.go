@@ -233,16 +233,16 @@ func (v *valueTable) selectRows(from, to int) []values {
 	return rows
 }
 
-// flatChange is one row of a message.
-type flatChange struct {
+// messageRow is one row of a message.
+type messageRow struct {
 	kind      string
 	data, old map[string]*string
 }
 
 // tailChanges runs tail over a binlog file in a time zone and returns the rows of its messages by table.
-func tailChanges(t *testing.T, w *world, path, zone string, keys map[string]string) map[string][]flatChange {
+func tailChanges(t *testing.T, w *world, path, zone string, keys map[string]string) map[string][]messageRow {
 	t.Helper()
-	changes := map[string][]flatChange{}
+	changes := map[string][]messageRow{}
 	for _, rec := range tailFile(t, w, path, zone, keys) {
 		var m struct {
 			Type, Table string
@@ -253,7 +253,7 @@ func tailChanges(t *testing.T, w *world, path, zone string, keys map[string]stri
 			t.Fatal(err)
 		}
 		for i, row := range m.Data {
-			c := flatChange{kind: m.Type, data: row}
+			c := messageRow{kind: m.Type, data: row}
 			if m.Old != nil {
 				c.old = m.Old[i]
 			}

@@ -100,12 +100,12 @@ func temporalTypes(zone *time.Location) []valueType {
 
 func binaryTypes(server string) []valueType {
 	all := []valueType{
-		{ddl: "BINARY(8)", sel: "HEX(TRIM(TRAILING '\\0' FROM %s))", value: binary(8), equal: sameHex, direct: latin1Decoded},
+		{ddl: "BINARY(8)", sel: "HEX(TRIM(TRAILING '\\0' FROM %s))", value: randomBytes(8), equal: sameHex, direct: latin1Decoded},
 		{ddl: "POINT", sel: "HEX(%s)", value: func(r *rand.Rand) string { return fmt.Sprintf("POINT(%d, %f)", r.IntN(100), r.Float64()) }, equal: sameHex, direct: latin1Decoded},
 		{ddl: "GEOMETRY", sel: "HEX(%s)", value: geometry, equal: sameHex, direct: latin1Decoded},
 	}
 	for ddl, limit := range map[string]int{"VARBINARY(20)": 20, "VARBINARY(300)": 300, "TINYBLOB": 255, "BLOB": 2000, "MEDIUMBLOB": 70_000, "LONGBLOB": 500} {
-		all = append(all, valueType{ddl: ddl, sel: "HEX(%s)", value: binary(limit), equal: sameHex, direct: latin1Decoded})
+		all = append(all, valueType{ddl: ddl, sel: "HEX(%s)", value: randomBytes(limit), equal: sameHex, direct: latin1Decoded})
 	}
 	slices.SortFunc(all, func(a, b valueType) int { return strings.Compare(a.ddl, b.ddl) })
 	if server == "mariadb" { // LONGTEXT
@@ -229,7 +229,7 @@ func bits(n int) func(*rand.Rand) string {
 	return func(r *rand.Rand) string { return fmt.Sprint(r.Uint64() >> (64 - n)) }
 }
 
-func binary(limit int) func(*rand.Rand) string {
+func randomBytes(limit int) func(*rand.Rand) string {
 	return func(r *rand.Rand) string {
 		return fmt.Sprintf("X'%x'", sparse(r, r.IntN(limit+1)))
 	}
