@@ -102,6 +102,10 @@ func newBuilder(t *term) *builder {
 	return b
 }
 
+// messageBytes is about what a message holds beside its own bytes until it is
+// acknowledged: its record and headers, here and in franz-go.
+const messageBytes = 768
+
 // fill builds the messages of p's batch. The raw rows are not needed after
 // that, and are let go of long before the acknowledgement.
 func (b *builder) fill(ctx context.Context, p *parcel) error {
@@ -125,7 +129,7 @@ func (b *builder) fill(ctx context.Context, p *parcel) error {
 	}
 	p.cut(b.origin)
 	p.Resume, p.Rows = p.batch.Resume, p.batch.Rows
-	p.batch.Built = len(p.arena)
+	p.batch.Built = len(p.arena) + len(p.Messages)*messageBytes
 	clear(p.batch.Changes)
 	return nil
 }
