@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"strings"
@@ -99,10 +100,12 @@ func (h *History) wait(ctx context.Context, step func() error) error {
 	}
 }
 
-// away tells a cluster that cannot be asked at the moment from an answer.
+// away tells a cluster that cannot be asked at the moment from an answer. The
+// term's producer was let in with the same settings, so that a broker which
+// closes a connection at once is one that shuts down.
 func away(err error) bool {
 	var network *net.OpError
-	return !refused(err) && (errors.As(err, &network) || kgo.IsRetryableBrokerErr(err) || kerr.IsRetriable(err))
+	return !refused(err) && (errors.As(err, &network) || errors.Is(err, io.EOF) || kgo.IsRetryableBrokerErr(err) || kerr.IsRetriable(err))
 }
 
 // Load reads the topic to its present end. It waits for a cluster that is away.

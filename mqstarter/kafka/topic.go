@@ -91,8 +91,9 @@ func (p *Producer) known(name string) (topic, bool) {
 // if that is wanted.
 func (p *Producer) partitions(ctx context.Context, name string) (int32, error) {
 	var n int32
-	var missing time.Time // when the topic was first seen to be missing
-	for {
+	// Answers that it is missing are counted, not the time since the first: the
+	// cluster may go away in between.
+	for missing := 0; ; missing++ {
 		err := p.ask(ctx, func(ctx context.Context) (err error) {
 			n, err = p.askPartitions(ctx, name, p.config.Create == CreateBroker)
 			if errors.Is(err, kerr.UnknownTopicOrPartition) {
@@ -105,14 +106,11 @@ func (p *Producer) partitions(ctx context.Context, name string) (int32, error) {
 			return 0, fmt.Errorf("look up topic %s: %w", name, err)
 		case n > 0:
 			return n, nil
-		case missing.IsZero():
-			missing = time.Now()
-			if p.config.Create == CreateRelay {
-				if err := p.create(ctx, name); err != nil {
-					return 0, fmt.Errorf("create topic %s: %w", name, err)
-				}
+		case missing == 0 && p.config.Create == CreateRelay:
+			if err := p.create(ctx, name); err != nil {
+				return 0, fmt.Errorf("create topic %s: %w", name, err)
 			}
-		case p.config.Create == CreateNever || time.Since(missing) > topicWait:
+		case missing > 0 && p.config.Create == CreateNever || missing > int(topicWait/topicPause):
 			return 0, named("topic %s does not exist, and was not created: create it with %s", name, p.command(name, "create", p.config.Partitions))
 		}
 		select {
