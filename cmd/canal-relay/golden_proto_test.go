@@ -2,7 +2,7 @@ package main
 
 import (
 	"bytes"
-	"encoding/binary"
+	varint "encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
@@ -32,7 +32,7 @@ func protoFields(t *testing.T, b []byte) []protoField {
 	for len(b) > 0 {
 		f := protoField{number: int(b[0] >> 3)}
 		wire := b[0] & 7
-		v, n := binary.Uvarint(b[1:])
+		v, n := varint.Uvarint(b[1:])
 		if b = b[1+max(n, 0):]; n <= 0 || wire != 0 && wire != 2 || wire == 2 && v > uint64(len(b)) {
 			t.Fatalf("malformed message")
 		}
@@ -202,7 +202,7 @@ func flatOf(t *testing.T, entry []byte) map[string]any {
 				}
 			}
 		case f.number == 3:
-			flatChange(t, f.bytes, m)
+			readChange(t, f.bytes, m)
 		}
 	}
 	return m
@@ -239,8 +239,8 @@ func readColumn(t *testing.T, b []byte) (index uint64, c protoColumn) {
 	return index, c
 }
 
-// flatChange reads a RowChange.
-func flatChange(t *testing.T, b []byte, m map[string]any) {
+// readChange reads a RowChange.
+func readChange(t *testing.T, b []byte, m map[string]any) {
 	t.Helper()
 	var data, old []any
 	for _, f := range protoFields(t, b) {
