@@ -28,6 +28,7 @@ type assembler struct {
 	ctx context.Context // of the stream, for what a handler must wait for
 
 	begun  bool  // a stream was opened
+	loaded bool  // table definitions were
 	failed error // what a method returned to the stream
 
 	track *track.Track
@@ -83,12 +84,13 @@ func (a *assembler) begin(p position.Position) error {
 	clear(a.maps)
 	a.open2pc = nil
 	a.undecided()
-	first, located := !a.begun, a.r.from.IsZero()
+	located := a.r.from.IsZero()
 	a.begun = true
-	if first {
+	if !a.loaded {
 		if err := a.r.c.Tracker.Load(a.ctx, p); err != nil {
 			return fmt.Errorf("load table definitions: %w", err)
 		}
+		a.loaded = true
 	}
 	switch {
 	case !located || a.r.c.Files:
@@ -174,15 +176,14 @@ func (a *assembler) take(e *replication.BinlogEvent, step track.Step, trailer in
 		a.lastTime = e.Header.Timestamp
 	}
 	if a.track.XA && !a.replaying {
-		a.hold(e, step.Text, trailer)
-		return nil
+		return a.hold(e, step.Text, trailer)
 	}
 	var err error
 	switch ev := e.Event.(type) {
 	case *replication.RowsEvent:
 		err = a.rows(e, ev, trailer)
 	case *replication.TableMapEvent:
-		a.tableMap(e, ev, trailer)
+		err = a.tableMap(e, ev, trailer)
 	case *replication.QueryEvent:
 		err = a.query(e.Header, ev, step.Text)
 	case *replication.RowsQueryEvent:

@@ -12,6 +12,7 @@ import (
 	"github.com/canal-relay/canal-relay/relay/binlog"
 	"github.com/canal-relay/canal-relay/relay/binlog/wire"
 	"github.com/canal-relay/canal-relay/relay/event"
+	"github.com/canal-relay/canal-relay/relay/event/tablemap"
 	"github.com/canal-relay/canal-relay/relay/schema"
 )
 
@@ -28,10 +29,13 @@ type tableMap struct {
 
 // tableMap notes which table an id stands for. The same map comes before every
 // statement, so that it mostly finds what it knows.
-func (a *assembler) tableMap(e *replication.BinlogEvent, ev *replication.TableMapEvent, trailer int) {
+func (a *assembler) tableMap(e *replication.BinlogEvent, ev *replication.TableMapEvent, trailer int) error {
 	body := e.RawData[replication.EventHeaderSize : len(e.RawData)-trailer]
+	if err := tablemap.Fix(ev, body); err != nil {
+		return err
+	}
 	if m := a.maps[ev.TableID]; m != nil && bytes.Equal(m.body, body) {
-		return
+		return nil
 	}
 	if len(a.maps) >= maxMaps {
 		clear(a.maps)
@@ -39,6 +43,7 @@ func (a *assembler) tableMap(e *replication.BinlogEvent, ev *replication.TableMa
 	m := &tableMap{body: bytes.Clone(body), schema: string(ev.Schema), name: string(ev.Table)}
 	m.captured = a.r.c.Filter.Table(m.schema, m.name)
 	a.maps[ev.TableID] = m
+	return nil
 }
 
 // rowKind is what a row event does; update says that it has two images a row.
@@ -141,7 +146,11 @@ func (a *assembler) tryRows(m *tableMap, ev *replication.RowsEvent, i *imageRows
 			return 0, err
 		}
 		if m.layout == nil || m.layout.Table != t {
-			if m.layout, err = event.NewLayout(t, ev.Table); err != nil {
+			layout := event.NewLayout
+			if a.mariadb {
+				layout = event.NewMariaDBLayout
+			}
+			if m.layout, err = layout(t, ev.Table); err != nil {
 				m.layout = nil
 				return 0, err
 			}

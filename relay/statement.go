@@ -1,10 +1,7 @@
 package relay
 
 import (
-	"bytes"
-	"encoding/binary"
 	"fmt"
-	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -14,12 +11,11 @@ import (
 	"github.com/canal-relay/canal-relay/relay/binlog"
 	"github.com/canal-relay/canal-relay/relay/binlog/track"
 	"github.com/canal-relay/canal-relay/relay/event"
-	"github.com/canal-relay/canal-relay/relay/event/charset"
-	"github.com/canal-relay/canal-relay/relay/event/column"
 	"github.com/canal-relay/canal-relay/relay/position"
 	"github.com/canal-relay/canal-relay/relay/schema"
 	"github.com/canal-relay/canal-relay/relay/schema/ddl"
 	"github.com/canal-relay/canal-relay/relay/schema/ddl/simple"
+	"github.com/canal-relay/canal-relay/relay/sqltext"
 )
 
 // query takes a query event: a transaction boundary, or a statement.
@@ -59,10 +55,10 @@ func (a *assembler) textChange(h *replication.EventHeader, k event.Kind, sql str
 
 // statement takes DDL and statement-format DML.
 func (a *assembler) statement(h *replication.EventHeader, ev *replication.QueryEvent) error {
-	vars := readStatus(ev.StatusVars)
-	sql := vars.text(ev.Query)
+	vars := sqltext.ReadVars(ev.StatusVars)
+	sql := vars.Text(ev.Query)
 	results, err := a.r.c.Tracker.Apply(a.ctx, schema.Statement{
-		SQL: sql, Database: string(ev.Schema), SQLMode: vars.sqlMode, MariaDB: a.mariadb, Version: a.server,
+		SQL: sql, Database: string(ev.Schema), SQLMode: vars.SQLMode, MariaDB: a.mariadb, Version: a.server,
 		At:       a.here(h),
 		Captured: a.r.c.Filter.Table,
 	})
@@ -77,13 +73,13 @@ func (a *assembler) statement(h *replication.EventHeader, ev *replication.QueryE
 		a.r.d.Unusual("statement_without_table")
 	}
 	if a.r.c.SimpleDDL {
-		results = simple.Results(sql, string(ev.Schema), ddl.Options{SQLMode: vars.sqlMode, MariaDB: a.mariadb, Version: a.server}, results)
+		results = simple.Results(sql, string(ev.Schema), ddl.Options{SQLMode: vars.SQLMode, MariaDB: a.mariadb, Version: a.server}, results)
 	}
 	r, ok := a.choose(results)
 	if !ok || a.r.c.Drop.QueryDDL {
 		return nil
 	}
-	c := a.textChange(h, event.Kind(r.Kind), cutNUL(sql))
+	c := a.textChange(h, event.Kind(r.Kind), sqltext.CutNUL(sql))
 	c.Schema, c.Table, c.Database = r.Schema, r.Table, string(ev.Schema)
 	c.DDL = !isDML(r.Kind)
 	if !c.DDL {
@@ -157,7 +153,7 @@ func (a *assembler) annotation(h *replication.EventHeader, text []byte, named bo
 	if a.r.c.Drop.QueryDML {
 		return nil
 	}
-	c := a.textChange(h, event.Query, cutNUL(string(text)))
+	c := a.textChange(h, event.Query, sqltext.CutNUL(string(text)))
 	if named && !a.r.c.SimpleDDL {
 		// What cannot be read has no table: it is a comment on rows that follow.
 		st, err := ddl.Parse(c.SQL, "", ddl.Options{Version: a.server})
@@ -190,118 +186,11 @@ func (a *assembler) other(e *replication.BinlogEvent) error {
 		}
 	case replication.RAND_EVENT, replication.USER_VAR_EVENT:
 		if v, ok := e.Event.(*replication.GenericEvent); ok {
-			sql = variable(e.Header.EventType, v.Data)
+			sql = sqltext.Variable(e.Header.EventType, v.Data)
 		}
 	}
 	if sql == "" || a.r.c.Drop.QueryDML {
 		return nil
 	}
 	return a.add(a.textChange(e.Header, event.Query, sql), 1)
-}
-
-// variable is the statement for a RAND or USER_VAR event as Canal writes it;
-// empty if the bytes do not hold one. Layout of USER_VAR: name length (4) and
-// name, null flag, then type (1), collation (4), length (4) and value.
-func variable(t replication.EventType, b []byte) string {
-	if t == replication.RAND_EVENT {
-		if len(b) < 16 {
-			return ""
-		}
-		return fmt.Sprintf("SET SESSION rand_seed1 = %d , rand_seed2 = %d", binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[8:]))
-	}
-	if len(b) < 5 {
-		return ""
-	}
-	n := int(binary.LittleEndian.Uint32(b))
-	if n < 0 || len(b) < 5+n {
-		return ""
-	}
-	set := "SET @" + string(b[4:4+n]) + " := "
-	null := b[4+n] != 0
-	if b = b[5+n:]; null || len(b) < 9 {
-		return set + "NULL"
-	}
-	size := int(binary.LittleEndian.Uint32(b[5:]))
-	if size < 0 || len(b) < 9+size {
-		return ""
-	}
-	return set + userValue(b[0], binary.LittleEndian.Uint32(b[1:]), b[9:9+size])
-}
-
-// userValue is the value of a user variable. Types: 0 text, 1 double, 2 integer,
-// 4 decimal.
-func userValue(kind byte, collation uint32, v []byte) string {
-	switch {
-	case kind == 1 && len(v) == 8:
-		return string(column.AppendDouble(nil, math.Float64frombits(binary.LittleEndian.Uint64(v))))
-	case kind == 2 && len(v) == 8:
-		return strconv.FormatInt(int64(binary.LittleEndian.Uint64(v)), 10)
-	case kind == 4 && len(v) > 2:
-		if text, err := column.AppendDecimal(nil, v[2:], int(v[0]), int(v[1]), false); err == nil {
-			return string(text)
-		}
-	}
-	return "'" + decode(uint64(collation), v) + "'"
-}
-
-// cutNUL ends a text at its first NUL, as Canal does.
-func cutNUL(s string) string {
-	before, _, _ := strings.Cut(s, "\x00")
-	return before
-}
-
-// decode turns text of a collation's character set into UTF-8.
-func decode(collation uint64, raw []byte) string {
-	set := charset.ByCollation(collation)
-	if set == nil {
-		return string(raw)
-	}
-	return string(set.Append(nil, raw))
-}
-
-// statusVars is what a statement's status variables say about its text.
-type statusVars struct {
-	sqlMode uint64
-	client  uint16 // collation id of the client's character set; 0 if not said
-}
-
-func (v statusVars) text(raw []byte) string {
-	if v.client == 0 || ascii(raw) {
-		return string(raw)
-	}
-	return decode(uint64(v.client), raw)
-}
-
-func ascii(b []byte) bool { return bytes.IndexFunc(b, func(r rune) bool { return r >= 0x80 }) < 0 }
-
-// readStatus reads the status variables of a query event as far as they are
-// needed; at an unknown code it stops. Codes: Query_event of MySQL.
-func readStatus(b []byte) (v statusVars) {
-	fixed := [...]int{0: 4, 1: 8, 3: 4, 4: 6, 7: 2, 8: 2, 9: 8, 10: 4, 13: 3, 16: 1, 17: 8, 18: 2, 19: 1, 20: 1}
-	for len(b) > 0 {
-		code := int(b[0])
-		b = b[1:]
-		var n int
-		switch {
-		case code == 2 && len(b) > 0: // catalog with a NUL
-			n = 2 + int(b[0])
-		case (code == 5 || code == 6) && len(b) > 0: // time zone, catalog
-			n = 1 + int(b[0])
-		case code < len(fixed) && fixed[code] > 0:
-			n = fixed[code]
-		default:
-			return v
-		}
-		if len(b) < n {
-			return v
-		}
-		switch code {
-		case 1:
-			v.sqlMode = binary.LittleEndian.Uint64(b)
-		case 4:
-			v.client = binary.LittleEndian.Uint16(b)
-		}
-		b = b[n:]
-	}
-	return v
 }

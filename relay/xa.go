@@ -56,7 +56,7 @@ func (a *assembler) at() place {
 }
 
 // hold keeps an event of an XA transaction that is not prepared yet.
-func (a *assembler) hold(e *replication.BinlogEvent, text track.Text, trailer int) {
+func (a *assembler) hold(e *replication.BinlogEvent, text track.Text, trailer int) error {
 	h := a.open2pc
 	if h == nil {
 		h = &held{}
@@ -64,11 +64,13 @@ func (a *assembler) hold(e *replication.BinlogEvent, text track.Text, trailer in
 	}
 	switch ev := e.Event.(type) {
 	case *replication.TableMapEvent:
-		a.tableMap(e, ev, trailer)
+		if err := a.tableMap(e, ev, trailer); err != nil {
+			return err
+		}
 	case *replication.RowsEvent:
 		kind, _ := rowKind(e.Header.EventType)
 		if m := a.maps[ev.TableID]; ev.Table == nil || m != nil && (!m.captured || a.dropsRows(kind)) {
-			return
+			return nil
 		}
 		h.captured = true
 	case *replication.QueryEvent:
@@ -77,9 +79,10 @@ func (a *assembler) hold(e *replication.BinlogEvent, text track.Text, trailer in
 	h.size += len(e.RawData)
 	if h.over = h.over || h.size > maxHeld; h.over {
 		h.events = nil
-		return
+		return nil
 	}
 	h.events = append(h.events, heldEvent{e, text, trailer, a.at()})
+	return nil
 }
 
 // decide does what an event that the track has not taken yet says about an XA

@@ -223,7 +223,7 @@ func different(want, got []string, moreIsRight bool) []int {
 				j++
 			}
 		}
-		lines = append(lines, hunk(a, i, j-c, moreIsRight && a == len(want))...)
+		lines = append(lines, hunk(a, i, j-c, moreIsRight && i == len(want))...)
 		for i < len(want) && j < len(got) && want[i] == got[j] {
 			i, j = i+1, j+1
 		}

@@ -35,6 +35,8 @@ var allowed = map[string][]string{
 	"relay/event/jsonb":       {"relay/event/charset", "relay/event/column"},
 	"relay/schema/ddl/lex":    {},
 	"relay/schema/ddl":        {"relay/schema/ddl/lex"},
+	"relay/event/tablemap":    {"relay/event/charset"},
+	"relay/sqltext":           {"relay/event/charset", "relay/event/column"},
 	"relay/schema/ddl/simple": {"relay/schema/ddl", "relay/schema/ddl/lex"},
 	"relay/schema":            {"relay/position", "relay/schema/ddl", "relay/schema/ddl/lex"},
 	"relay/schema/history":    {"relay/position", "relay/schema"},
@@ -49,9 +51,10 @@ var allowed = map[string][]string{
 	"relay/binlog/binlogtest": {
 		"relay/binlog", "relay/position",
 	},
-	"relay/event": {"relay/position", "relay/schema", "relay/event/column", "relay/event/jsonb", "relay/event/charset"},
+	"relay/event": {"relay/position", "relay/schema", "relay/event/column", "relay/event/jsonb", "relay/event/charset", "relay/event/tablemap"},
 	"relay": {
 		"metrics", "relay/binlog", "relay/binlog/track", "relay/binlog/wire", "relay/event", "relay/event/charset", "relay/event/column", "relay/filter", "relay/position", "relay/schema", "relay/schema/ddl", "relay/schema/ddl/simple",
+		"relay/event/tablemap", "relay/sqltext",
 	},
 	"mqstarter/message": {"relay/event", "relay/position"},
 	"mqstarter/kafka":   {"mqstarter/message", "relay/position", "relay/schema"},

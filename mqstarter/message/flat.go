@@ -91,7 +91,7 @@ func (f *Flat) describe() {
 	for _, i := range f.data {
 		name := f.shape.columns[i].name
 		f.codes = append(f.codes, name[:len(name)-1]...)
-		code := f.change.Layout.Columns[i].SQLType(f.rows.Bytes(last[i]), last[i].Null())
+		code := f.change.Layout.Columns[i].SQLType(f.rows.Bytes(last[i]), last[i].Null(), &f.config.Style)
 		f.codes = strconv.AppendInt(f.codes, int64(code), 10)
 	}
 	f.codes = closeObject(f.codes, 0)

@@ -90,7 +90,7 @@ func (p *Proto) appendColumn(dst []byte, tag byte, i int, field event.Field, upd
 	raw, null := p.rows.Bytes(field), field.Null()
 	at := len(dst) + 1
 	dst = append(append(dst, tag, 0), part.index...)
-	dst = appendVarint(dst, 0x10, uint64(int64(column.SQLType(raw, null))))
+	dst = appendVarint(dst, 0x10, uint64(int64(column.SQLType(raw, null, &p.config.Style))))
 	dst = append(append(dst, part.name...), 0x28, bit(updated), 0x30, bit(null))
 	switch {
 	case null:

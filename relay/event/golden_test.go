@@ -264,7 +264,7 @@ func texts(t *testing.T, l *Layout, it *RowIter, fields []Field, s Style, types 
 			continue
 		}
 		col := &l.Columns[i]
-		types[col.Name] = col.SQLType(it.Bytes(f), f.Null())
+		types[col.Name] = col.SQLType(it.Bytes(f), f.Null(), &Style{})
 		got[col.Name] = nil
 		if f.Null() {
 			continue

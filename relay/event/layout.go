@@ -9,6 +9,7 @@ import (
 	"github.com/go-mysql-org/go-mysql/replication"
 
 	"github.com/canal-relay/canal-relay/relay/event/charset"
+	"github.com/canal-relay/canal-relay/relay/event/tablemap"
 	"github.com/canal-relay/canal-relay/relay/schema"
 )
 
@@ -36,7 +37,7 @@ type Layout struct {
 	Table   *schema.Table
 	Columns []Column
 
-	widths []width // one a column
+	widths []width // one a column, then one for each that the server hides
 	plan   []step  // of a row with every column and no NULL
 }
 
@@ -50,6 +51,9 @@ type Column struct {
 	hash kind         // how Canal reads them
 	set  *charset.Set // of text; nil when unknown
 	width
+
+	compressed bool // MariaDB's COMPRESSED: its bytes are to be inflated
+	fraction   int  // digits of a time in MariaDB's old format
 }
 
 // NewLayout joins a tracked table with a table-map event. Types, lengths and
@@ -59,14 +63,37 @@ type Column struct {
 // ErrUnknownTable; the columns then have no Type. A type that cannot be decoded
 // is ErrUnsupported.
 func NewLayout(t *schema.Table, m *replication.TableMapEvent) (*Layout, error) {
-	n := len(m.ColumnType)
-	if len(m.ColumnMeta) != n {
-		return nil, fmt.Errorf("table map of %s.%s: %d columns, metadata of %d: %w", m.Schema, m.Table, n, len(m.ColumnMeta), ErrImage)
-	}
 	names := m.ColumnNameString()
+	return newLayout(t, m, names, len(m.ColumnType))
+}
+
+// NewMariaDBLayout is NewLayout for a MariaDB server. It keeps a hash for each
+// UNIQUE key over whole texts in a column behind all others, which SELECT and
+// SHOW CREATE TABLE do not show: the layout does neither.
+func NewMariaDBLayout(t *schema.Table, m *replication.TableMapEvent) (*Layout, error) {
+	names := m.ColumnNameString()
+	n := len(m.ColumnType)
+	least := 0
+	if t != nil {
+		least = len(t.Columns)
+	}
+	for n > least && tablemap.Hash(m, names, n-1) && (t != nil || len(names) > 0) {
+		n--
+	}
+	if len(names) > n {
+		names = names[:n]
+	}
+	return newLayout(t, m, names, n)
+}
+
+// newLayout makes a layout of the first n columns of a table map.
+func newLayout(t *schema.Table, m *replication.TableMapEvent, names []string, n int) (*Layout, error) {
+	if len(m.ColumnMeta) != len(m.ColumnType) {
+		return nil, fmt.Errorf("table map of %s.%s: %d columns, metadata of %d: %w", m.Schema, m.Table, len(m.ColumnType), len(m.ColumnMeta), ErrImage)
+	}
 	tracked := t != nil
 	if !tracked {
-		if len(names) != n {
+		if len(names) != n || n == 0 {
 			return nil, fmt.Errorf("table %s.%s: %w: it is not tracked, and the source does not log column names (binlog_row_metadata=FULL)",
 				m.Schema, m.Table, ErrUnknownTable)
 		}
@@ -76,25 +103,30 @@ func NewLayout(t *schema.Table, m *replication.TableMapEvent) (*Layout, error) {
 		return nil, fmt.Errorf("table %s.%s: the table map says %d columns, the tracked table says %d: %w", t.Schema, t.Name, n, len(t.Columns), ErrMismatch)
 	}
 
-	l := &Layout{Table: t, Columns: make([]Column, n), widths: make([]width, n)}
-	unsigned := m.UnsignedMap()
-	collations := m.CollationMap()
+	l := &Layout{Table: t, Columns: make([]Column, n), widths: make([]width, len(m.ColumnType))}
+	unsigned, labels := m.UnsignedMap(), tablemap.Labels(m)
+	collations := tablemap.Plain(m).CollationMap()
 	for i := range l.Columns {
 		c := &l.Columns[i]
 		c.Column = t.Columns[i]
 		c.Wire, c.Meta = resolve(m.ColumnType[i], m.ColumnMeta[i])
-		if err := c.check(m, i, names, unsigned); err != nil {
+		c.Wire, c.compressed = tablemap.Inflated(c.Wire)
+		if err := c.check(i, names, unsigned); err != nil {
 			return nil, fmt.Errorf("table %s.%s column %s: %w", t.Schema, t.Name, c.Name, err)
 		}
 		if !tracked {
 			c.Base = base(c.Wire, c.Meta)
 			c.Unsigned = unsigned[i]
+			c.Args = labels(i)
 		}
 		id, known := collations[i]
 		if err := c.decide(id, known); err != nil {
 			return nil, fmt.Errorf("table %s.%s column %s: %w", t.Schema, t.Name, c.Name, err)
 		}
 		l.widths[i] = c.width
+	}
+	for i := n; i < len(l.widths); i++ {
+		l.widths[i] = fixed(8) // a hash
 	}
 	l.plan = newPlan(l.widths)
 	return l, nil
@@ -117,11 +149,11 @@ func named(m *replication.TableMapEvent, names []string) *schema.Table {
 }
 
 // check compares a tracked column with the table map's.
-func (c *Column) check(m *replication.TableMapEvent, i int, names []string, unsigned map[int]bool) error {
+func (c *Column) check(i int, names []string, unsigned map[int]bool) error {
 	if c.Name == "" {
 		return ErrUnknownTable
 	}
-	if len(names) == len(m.ColumnType) && !strings.EqualFold(names[i], c.Name) {
+	if i < len(names) && !strings.EqualFold(names[i], c.Name) {
 		return fmt.Errorf("the table map says that column %d is %s: %w", i+1, names[i], ErrMismatch)
 	}
 	if c.Base == "" {

@@ -49,13 +49,12 @@ func TestLayoutMismatch(t *testing.T) {
 			"the table map says that column 1 is ident"},
 		"unknown": {nil, m{Schema: []byte("zoo"), Table: []byte("ant"), ColumnType: []byte{3}, ColumnMeta: []uint16{0}}, ErrUnknownTable,
 			"zoo.ant"},
-		"no name":    {tracked(schema.Column{Base: "int"}), m{ColumnType: []byte{3}, ColumnMeta: []uint16{0}}, ErrUnknownTable, ""},
-		"collation":  {tracked(schema.Column{Name: "v", Base: "varchar"}), m{ColumnType: []byte{15}, ColumnMeta: []uint16{80}, DefaultCharset: []uint64{9999}}, ErrUnsupported, "9999"},
-		"set":        {tracked(schema.Column{Name: "v", Base: "varchar", Charset: "klingon"}), m{ColumnType: []byte{15}, ColumnMeta: []uint16{80}}, ErrUnsupported, "klingon"},
-		"old hires":  {tracked(schema.Column{Name: "d", Base: "datetime", Args: []string{"3"}}), m{ColumnType: []byte{12}, ColumnMeta: []uint16{0}}, ErrUnsupported, "datetime"},
-		"compressed": {tracked(schema.Column{Name: "v", Base: "varchar"}), m{ColumnType: []byte{141}, ColumnMeta: []uint16{0}}, ErrUnsupported, "compressed"},
-		"enum size":  {tracked(schema.Column{Name: "e", Base: "enum"}), m{ColumnType: []byte{254}, ColumnMeta: []uint16{247<<8 | 3}}, ErrUnsupported, "enum"},
-		"metadata":   {tracked(id), m{ColumnType: []byte{3}}, ErrImage, ""},
+		"no name":   {tracked(schema.Column{Base: "int"}), m{ColumnType: []byte{3}, ColumnMeta: []uint16{0}}, ErrUnknownTable, ""},
+		"collation": {tracked(schema.Column{Name: "v", Base: "varchar"}), m{ColumnType: []byte{15}, ColumnMeta: []uint16{80}, DefaultCharset: []uint64{9999}}, ErrUnsupported, "9999"},
+		"set":       {tracked(schema.Column{Name: "v", Base: "varchar", Charset: "klingon"}), m{ColumnType: []byte{15}, ColumnMeta: []uint16{80}}, ErrUnsupported, "klingon"},
+		"old hires": {tracked(schema.Column{Name: "d", Base: "datetime", Args: []string{"7"}}), m{ColumnType: []byte{12}, ColumnMeta: []uint16{0}}, ErrUnsupported, "datetime"},
+		"enum size": {tracked(schema.Column{Name: "e", Base: "enum"}), m{ColumnType: []byte{254}, ColumnMeta: []uint16{247<<8 | 3}}, ErrUnsupported, "enum"},
+		"metadata":  {tracked(id), m{ColumnType: []byte{3}}, ErrImage, ""},
 	} {
 		c.event.ColumnCount = uint64(len(c.event.ColumnType))
 		_, err := NewLayout(c.table, &c.event)
@@ -180,11 +179,60 @@ func TestLayoutFromEvent(t *testing.T) {
 	}
 }
 
+// MariaDB's COMPRESSED columns, of which go-mysql misreads the metadata.
 func TestCompressedColumn(t *testing.T) {
 	events := rowEvents(t, "testdata/golden/49-mariadb-compressed-column/mariadb.binlog", false)
 	table := &schema.Table{Schema: "zoo", Name: "oriole", Columns: []schema.Column{
 		{Name: "id", Base: "int"}, {Name: "v", Base: "varchar"}, {Name: "t", Base: "text"}, {Name: "n", Base: "int"}}}
-	if _, err := NewLayout(table, events[0].event.Table); !errors.Is(err, ErrUnsupported) {
-		t.Errorf("error %v, want %v", err, ErrUnsupported)
+	m := events[1].event.Table
+	m.ColumnMeta = []uint16{0, 2001, 2, 0} // as tablemap.Fix reads it
+	l, err := NewMariaDBLayout(table, m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var it RowIter
+	if err := events[1].change(l).Locate(&it); err != nil {
+		t.Fatal(err)
+	}
+	texts := texts(t, l, &it, it.Row(0), Style{}, map[string]int32{})
+	if *texts["v"] != strings.Repeat("v", 500) || *texts["t"] != strings.Repeat("t", 500) || *texts["n"] != "2" {
+		t.Errorf("texts %q %q %q", *texts["v"], *texts["t"], *texts["n"])
+	}
+}
+
+// A hash of a UNIQUE key stands in the rows only; a column that the tracked
+// table lacks is no hash because it stands at the end.
+func TestHashColumn(t *testing.T) {
+	type m = replication.TableMapEvent
+	table := &schema.Table{Schema: "zoo", Name: "ant", Columns: []schema.Column{{Name: "id", Base: "int"}}}
+	names := func(s ...string) (all [][]byte) {
+		for _, n := range s {
+			all = append(all, []byte(n))
+		}
+		return all
+	}
+	for name, c := range map[string]struct {
+		table *schema.Table
+		event m
+		err   error
+	}{
+		"one":        {table, m{ColumnType: []byte{3, 8}, NullBitmap: []byte{2}}, nil},
+		"two":        {table, m{ColumnType: []byte{3, 8, 8}, NullBitmap: []byte{6}}, nil},
+		"named":      {table, m{ColumnType: []byte{3, 8}, NullBitmap: []byte{2}, ColumnName: names("id", "DB_ROW_HASH_1"), SignednessBitmap: []byte{0x40}}, nil},
+		"untracked":  {nil, m{ColumnType: []byte{3, 8}, NullBitmap: []byte{2}, ColumnName: names("id", "DB_ROW_HASH_1"), SignednessBitmap: []byte{0x40}}, nil},
+		"not named":  {nil, m{ColumnType: []byte{3, 8}, NullBitmap: []byte{2}}, ErrUnknownTable},
+		"other name": {table, m{ColumnType: []byte{3, 8}, NullBitmap: []byte{2}, ColumnName: names("id", "n"), SignednessBitmap: []byte{0x40}}, ErrMismatch},
+		"signed":     {table, m{ColumnType: []byte{3, 8}, NullBitmap: []byte{2}, SignednessBitmap: []byte{0}}, ErrMismatch},
+		"not null":   {table, m{ColumnType: []byte{3, 8}, NullBitmap: []byte{0}}, ErrMismatch},
+		"int":        {table, m{ColumnType: []byte{3, 3}, NullBitmap: []byte{2}}, ErrMismatch},
+	} {
+		c.event.ColumnCount = uint64(len(c.event.ColumnType))
+		c.event.ColumnMeta = make([]uint16, c.event.ColumnCount)
+		l, err := NewMariaDBLayout(c.table, &c.event)
+		if !errors.Is(err, c.err) {
+			t.Errorf("%s: %v, want %v", name, err, c.err)
+		} else if err == nil && len(l.Columns) != 1 {
+			t.Errorf("%s: %d columns", name, len(l.Columns))
+		}
 	}
 }

@@ -20,7 +20,7 @@ func (l *Layout) Complete(present, after, image []byte) ([]byte, error) {
 	if err := l.checkBitmaps(true, present, after, image); err != nil {
 		return nil, err
 	}
-	p := partial{Layout: l, image: image, was: make([]Field, len(l.Columns)), is: make([]Field, len(l.Columns))}
+	p := partial{Layout: l, image: image, was: make([]Field, len(l.widths)), is: make([]Field, len(l.widths))}
 	before, then := newImage(l, present), newImage(l, after)
 	out := make([]byte, 0, len(image)+len(image)/2)
 	for at, row := 0, 0; at < len(image); row++ {

@@ -66,7 +66,7 @@ func (l *Layout) CountRows(update bool, present, after, image []byte) (int, erro
 }
 
 func (l *Layout) checkBitmaps(update bool, present, after, image []byte) error {
-	n := (len(l.Columns) + 7) / 8
+	n := (len(l.widths) + 7) / 8
 	if len(present) < n || update && len(after) < n {
 		return fmt.Errorf("table %s.%s: column bitmap of %d bytes for %d columns: %w", l.Table.Schema, l.Table.Name, len(present), len(l.Columns), ErrImage)
 	}
@@ -94,7 +94,7 @@ type images struct {
 }
 
 func newImage(l *Layout, present []byte) images {
-	n := len(l.Columns)
+	n := len(l.widths)
 	count := 0
 	for i := 0; i < n; i += 8 {
 		b := present[i>>3]
@@ -233,7 +233,7 @@ func (c *Change) Locate(it *RowIter) error {
 	if err != nil {
 		return err
 	}
-	it.image, it.columns, it.rows, it.images = c.Image, len(l.Columns), rows, 1
+	it.image, it.columns, it.rows, it.images = c.Image, len(l.widths), rows, 1
 	if update {
 		it.images = 2
 	}
@@ -258,7 +258,7 @@ func (c *Change) Locate(it *RowIter) error {
 // Len is the number of rows.
 func (it *RowIter) Len() int { return it.rows }
 
-// Row has the fields of a row, one a column of the layout: of the row that was
+// Row has the fields of a row, one a column of the layout and some more of columns that the server hides: of the row that was
 // inserted or deleted, or of an update's after image.
 func (it *RowIter) Row(row int) []Field {
 	from := ((row+1)*it.images - 1) * it.columns

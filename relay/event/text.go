@@ -19,6 +19,7 @@ import (
 // Style is how values are written. The zero Style writes TIMESTAMP in UTC,
 // every digit of a decimal, and takes text of unknown character set as UTF-8.
 type Style struct {
+	MySQL   bool         // what SELECT shows, instead of Canal's texts
 	Zone    *column.Zone // of TIMESTAMP columns
 	Decimal bool         // decimals without an all-zero tail group, as Canal writes them
 	Charset *charset.Set // connectionCharset: of text whose own set is unknown
@@ -57,7 +58,7 @@ func AppendText(dst []byte, col *Column, raw []byte, s Style) ([]byte, error) {
 // style whatever is configured, decimals without an all-zero tail, every text in
 // connectionCharset.
 func AppendHashText(dst []byte, col *Column, raw []byte, s Style) ([]byte, error) {
-	s.Decimal = true
+	s.Decimal, s.MySQL = true, false
 	return col.append(dst, raw, col.hash, s.charset(), &s)
 }
 
@@ -66,6 +67,19 @@ func (c *Column) append(dst, raw []byte, k kind, set *charset.Set, s *Style) ([]
 		return dst, fmt.Errorf("column %s: %d bytes, want %d: %w", c.Name, len(raw), c.fixed, column.ErrValue)
 	}
 	var err error
+	if c.compressed {
+		if raw, err = column.AppendInflated(nil, raw); err != nil {
+			return dst, fmt.Errorf("column %s: %w", c.Name, err)
+		}
+	}
+	if s.MySQL {
+		return c.appendMySQL(dst, raw, k, set, s)
+	}
+	return c.appendCanal(dst, raw, k, set, s)
+}
+
+// appendCanal is append in Canal's style.
+func (c *Column) appendCanal(dst, raw []byte, k kind, set *charset.Set, s *Style) (_ []byte, err error) {
 	switch k {
 	case intKind:
 		return strconv.AppendInt(dst, column.Int(raw), 10), nil
@@ -123,26 +137,36 @@ func (c *Column) appendTemporal(dst, raw []byte, k kind, s *Style) ([]byte, erro
 		return column.AppendTimestamp(dst, raw, s.Zone)
 	case timestamp2Kind:
 		return column.AppendTimestamp2(dst, raw, int(c.Meta), s.Zone)
+	case hiresTimeKind:
+		return column.AppendHiresTime(dst, raw, c.fraction)
+	case hiresDatetimeKind:
+		return column.AppendHiresDatetime(dst, raw, c.fraction)
+	case hiresTimestampKind:
+		return column.AppendHiresTimestamp(dst, raw, c.fraction, s.Zone)
 	}
 	return dst, ErrUnsupported
 }
 
 // Plain says that the column's texts never need escaping in JSON.
-func (c *Column) Plain() bool { return c.kind != unknownKind && c.kind <= vectorKind }
+func (c *Column) Plain() bool {
+	return c.kind != unknownKind && c.kind <= vectorKind && c.Wire != mysql.MYSQL_TYPE_ENUM && c.Wire != mysql.MYSQL_TYPE_SET
+}
 
 // UTF8 says that the column's bytes are its text if they are well-formed UTF-8.
-func (c *Column) UTF8() bool { return c.kind == textKind && c.set != nil && c.set.UTF8() }
+func (c *Column) UTF8() bool {
+	return c.kind == textKind && !c.compressed && c.set != nil && c.set.UTF8()
+}
 
 // SameText says that two values have the same text only if their bytes are the
 // same. It does not hold for JSON, of which one text has many forms, for
-// TIMESTAMP, whose local times come twice when summer time ends, and for text
-// that may hold what its character set has not.
+// TIMESTAMP, whose local times come twice when summer time ends, for text that
+// may hold what its character set has not, and for COMPRESSED columns.
 func (c *Column) SameText() bool {
 	switch c.kind {
-	case jsonKind, textKind, timestampKind, timestamp2Kind, unknownKind:
+	case jsonKind, textKind, timestampKind, timestamp2Kind, hiresTimestampKind, unknownKind:
 		return false
 	}
-	return true
+	return !c.compressed
 }
 
 // Equal says whether two values that are not NULL have the same text. The
@@ -187,8 +211,14 @@ const (
 
 // SQLType is the value's java.sql.Types number as Canal gives it. It varies by
 // value: an unsigned number with its top bit set has the next wider type, and
-// NULL of a SET or JSON column a type of its own.
-func (c *Column) SQLType(raw []byte, null bool) int32 {
+// NULL of a SET or JSON column a type of its own. In MySQL's style it does not.
+func (c *Column) SQLType(raw []byte, null bool, s *Style) int32 {
+	if s.MySQL {
+		raw, null = allOnes[:c.fixed&15], false
+		if c.Wire == mysql.MYSQL_TYPE_ENUM || c.Wire == mysql.MYSQL_TYPE_SET {
+			return sqlChar
+		}
+	}
 	switch c.kind {
 	case intKind:
 		return integerTypes[c.fixed&15].base
@@ -220,6 +250,8 @@ func (c *Column) SQLType(raw []byte, null bool) int32 {
 	return kindTypes[c.kind]
 }
 
+var allOnes = []byte("\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff")
+
 // integerTypes are the types of integers by their number of bytes.
 var integerTypes = [16]struct{ base, promoted int32 }{
 	1: {sqlTinyint, sqlSmallint}, 2: {sqlSmallint, sqlInteger}, 3: {sqlInteger, sqlInteger}, 4: {sqlInteger, sqlBigint}, 8: {sqlBigint, sqlDecimal},
@@ -228,6 +260,7 @@ var integerTypes = [16]struct{ base, promoted int32 }{
 var kindTypes = [...]int32{
 	setKind: sqlBit, floatKind: sqlReal, doubleKind: sqlDouble, decimalKind: sqlDecimal, bitKind: sqlBit, yearKind: sqlVarchar,
 	dateKind: sqlDate, timeKind: sqlTime, time2Kind: sqlTime, datetimeKind: sqlTimestamp, datetime2Kind: sqlTimestamp,
-	timestampKind: sqlTimestamp, timestamp2Kind: sqlTimestamp, uuidKind: sqlChar, inet4Kind: sqlChar, inet6Kind: sqlChar,
+	timestampKind: sqlTimestamp, timestamp2Kind: sqlTimestamp, hiresTimeKind: sqlTime, hiresDatetimeKind: sqlTimestamp,
+	hiresTimestampKind: sqlTimestamp, uuidKind: sqlChar, inet4Kind: sqlChar, inet6Kind: sqlChar,
 	vectorKind: sqlVarchar, binaryKind: sqlBlob, textKind: sqlVarchar, jsonKind: sqlVarchar,
 }

@@ -153,7 +153,7 @@ func TestSQLType(t *testing.T) {
 	} {
 		col := &made(t, schema.Column{Base: c.base, Unsigned: c.unsigned}, c.wire, c.meta).Columns[0]
 		raw, _ := hex.DecodeString(c.raw)
-		if got, null := col.SQLType(raw, false), col.SQLType(nil, true); got != c.want || null != c.null {
+		if got, null := col.SQLType(raw, false, &Style{}), col.SQLType(nil, true, &Style{}); got != c.want || null != c.null {
 			t.Errorf("%s %s has type %d and NULL %d, want %d and %d", c.base, c.raw, got, null, c.want, c.null)
 		}
 	}
@@ -295,7 +295,7 @@ func TestMariaDBTypes(t *testing.T) {
 				got = append(got, string(b))
 			}
 		}
-		if i == 0 && l.Columns[4].SQLType(nil, false) != 2005 {
+		if i == 0 && l.Columns[4].SQLType(nil, false, &Style{}) != 2005 {
 			t.Error("JSON is not a long text")
 		}
 	}

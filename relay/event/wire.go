@@ -12,12 +12,6 @@ import (
 	"github.com/canal-relay/canal-relay/relay/schema"
 )
 
-// Types of MariaDB's COMPRESSED columns (its sql/field.h).
-const (
-	blobCompressed    = 140
-	varcharCompressed = 141
-)
-
 // kind is how the bytes of a value read.
 type kind uint8
 
@@ -38,6 +32,9 @@ const (
 	datetime2Kind
 	timestampKind
 	timestamp2Kind
+	hiresTimeKind // MariaDB's old format with a fraction
+	hiresDatetimeKind
+	hiresTimestampKind
 	uuidKind
 	inet4Kind
 	inet6Kind
@@ -154,12 +151,8 @@ func (c *Column) readFixed(n int) (kind, width) {
 		return yearKind, fixed(1)
 	case mysql.MYSQL_TYPE_DATE, mysql.MYSQL_TYPE_NEWDATE:
 		return dateKind, fixed(3)
-	case mysql.MYSQL_TYPE_TIME:
-		return c.oldTemporal(timeKind), fixed(3)
-	case mysql.MYSQL_TYPE_DATETIME:
-		return c.oldTemporal(datetimeKind), fixed(8)
-	case mysql.MYSQL_TYPE_TIMESTAMP:
-		return c.oldTemporal(timestampKind), fixed(4)
+	case mysql.MYSQL_TYPE_TIME, mysql.MYSQL_TYPE_DATETIME, mysql.MYSQL_TYPE_TIMESTAMP:
+		return c.oldTemporal()
 	}
 	if n > 6 {
 		return unknownKind, width{}
@@ -175,13 +168,31 @@ func (c *Column) readFixed(n int) (kind, width) {
 	return unknownKind, width{}
 }
 
-// oldTemporal refuses MariaDB's own format with fractions
-// (mysql56_temporal_format=OFF), whose width the table map does not tell.
-func (c *Column) oldTemporal(k kind) kind {
-	if len(c.Args) > 0 && c.Args[0] != "0" {
-		return unknownKind
+// oldTemporal is readFixed for the formats before MySQL 5.6. MariaDB's have
+// fractions, and the table map does not tell how many digits
+// (mysql56_temporal_format=OFF).
+func (c *Column) oldTemporal() (kind, width) {
+	if len(c.Args) > 0 {
+		f, err := strconv.Atoi(c.Args[0])
+		if err != nil || f < 0 || f > 6 {
+			return unknownKind, width{}
+		}
+		c.fraction = f
 	}
-	return k
+	whole := c.fraction == 0
+	switch {
+	case c.Wire == mysql.MYSQL_TYPE_TIME && whole:
+		return timeKind, fixed(3)
+	case c.Wire == mysql.MYSQL_TYPE_TIME:
+		return hiresTimeKind, fixed(column.HiresTimeSize(c.fraction))
+	case c.Wire == mysql.MYSQL_TYPE_DATETIME && whole:
+		return datetimeKind, fixed(8)
+	case c.Wire == mysql.MYSQL_TYPE_DATETIME:
+		return hiresDatetimeKind, fixed(column.HiresDatetimeSize(c.fraction))
+	case whole:
+		return timestampKind, fixed(4)
+	}
+	return hiresTimestampKind, fixed(column.HiresTimestampSize(c.fraction))
 }
 
 // text is the kind of a character or byte string.
@@ -263,7 +274,6 @@ var wireNames = map[byte]string{
 	mysql.MYSQL_TYPE_DATETIME: "datetime", mysql.MYSQL_TYPE_DATETIME2: "datetime", mysql.MYSQL_TYPE_TIMESTAMP: "timestamp",
 	mysql.MYSQL_TYPE_TIMESTAMP2: "timestamp", mysql.MYSQL_TYPE_BIT: "bit", mysql.MYSQL_TYPE_ENUM: "enum", mysql.MYSQL_TYPE_SET: "set",
 	mysql.MYSQL_TYPE_JSON: "json", mysql.MYSQL_TYPE_GEOMETRY: "geometry", mysql.MYSQL_TYPE_VECTOR: "vector",
-	blobCompressed: "blob compressed", varcharCompressed: "varchar compressed",
 }
 
 // fits says whether a tracked type can have the table map's type. Lengths are
@@ -277,11 +287,11 @@ func fits(c *schema.Column, wire byte, meta uint16) bool {
 	case "char", "binary", "uuid", "inet4", "inet6":
 		return name == "char" || name == "blob" && len(c.Args) > 0
 	case "varchar", "varbinary":
-		return name == "varchar" || wire == varcharCompressed || wire == mysql.MYSQL_TYPE_BLOB
+		return name == "varchar" || wire == mysql.MYSQL_TYPE_BLOB
 	case "json":
 		return name == "json" || wire == mysql.MYSQL_TYPE_BLOB
 	case "tinytext", "text", "mediumtext", "longtext", "tinyblob", "blob", "mediumblob", "longblob":
-		return wire == blobCompressed || wire == mysql.MYSQL_TYPE_BLOB &&
+		return wire == mysql.MYSQL_TYPE_BLOB &&
 			(len(c.Args) > 0 || name == strings.Replace(c.Base, "text", "blob", 1))
 	case "geometry", "point", "linestring", "polygon", "multipoint", "multilinestring", "multipolygon", "geometrycollection", "geomcollection":
 		return name == "geometry"

@@ -283,6 +283,7 @@ var samples = map[string][]string{
 	"canal.relay.topic.partitions":                {"canal.relay.topic.create=relay", "canal.relay.topic.partitions=6"},
 	"canal.relay.topic.replication":               {"canal.relay.topic.replication=3"},
 	"canal.relay.statement.dml":                   {"canal.relay.statement.dml=stop"},
+	"canal.relay.values":                          {"canal.relay.values=mysql"},
 	"canal.relay.time.zone":                       {"canal.relay.time.zone=Asia/Shanghai"},
 	"canal.relay.compat.decimal":                  {"canal.relay.compat.decimal=true"},
 	"canal.relay.http.bind":                       {"canal.relay.http.bind=127.0.0.1"},

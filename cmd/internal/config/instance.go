@@ -295,6 +295,7 @@ func (r *reader) style() event.Style {
 	if err != nil {
 		r.blame(key, "%v: name one of the source or of Java, as UTF-8", err)
 	}
+	s.MySQL = r.choice("canal.relay.values", "canal", "mysql") == "mysql"
 	return s
 }
 

@@ -25,7 +25,7 @@ var relayKeys = []Key{
 	{"canal.relay.deadletter.topic", Refused, ScopeInstance, Text, "", notYet, nil},
 	{"canal.relay.oversize", Refused, ScopeInstance, Text, "stop", "only stop is available in this version", nil},
 	{"canal.relay.statement.dml", Honoured, ScopeInstance, Text, "emit", "a statement-format change of a captured table: emit it as Canal does, or stop", nil},
-	{"canal.relay.values", Refused, ScopeInstance, Text, "canal", "only canal is available in this version", nil},
+	{"canal.relay.values", Honoured, ScopeInstance, Text, "canal", "how values are written: canal, as its consumers know them; mysql, as SELECT shows them (labels, the server's JSON text, binary in base64, one sqlType a column)", nil},
 	{"canal.relay.time.zone", Honoured, ScopeInstance, Text, "", "zone of TIMESTAMP texts, as Asia/Shanghai; blank: the environment's TZ, else the system's", nil},
 	{"canal.relay.compat.decimal", Honoured, ScopeInstance, Bool, "false", "drop zero tails of decimals as Canal does", nil},
 	{"canal.relay.pk.update", Refused, ScopeInstance, Text, "as-canal", "only as-canal is available in this version", nil},
