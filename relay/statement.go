@@ -59,6 +59,7 @@ func (a *assembler) statement(h *replication.EventHeader, ev *replication.QueryE
 	sql := vars.Text(ev.Query)
 	results, err := a.r.c.Tracker.Apply(a.ctx, schema.Statement{
 		SQL: sql, Database: string(ev.Schema), SQLMode: vars.SQLMode, MariaDB: a.mariadb, Version: a.server,
+		Charset:  vars.Charset(),
 		At:       a.here(h),
 		Captured: a.r.c.Filter.Table,
 	})

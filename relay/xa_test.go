@@ -16,6 +16,7 @@ import (
 	"github.com/canal-relay/canal-relay/relay/binlog/binlogtest"
 	"github.com/canal-relay/canal-relay/relay/event"
 	"github.com/canal-relay/canal-relay/relay/position"
+	"github.com/canal-relay/canal-relay/relay/schema"
 )
 
 // xaLogs are XA transactions of all fates, prepared in one file and decided in
@@ -131,9 +132,15 @@ func xaRun(t *testing.T, logs []*binlogtest.Log, want []string, from position.Re
 
 type tables map[string]string
 
-func (s tables) ShowCreateTable(_ context.Context, schema, table string) (string, error) {
-	return s[schema+"."+table], nil
+func (s tables) ShowCreateTable(_ context.Context, database, table string) (string, error) {
+	return s[database+"."+table], nil
 }
+
+func (s tables) ShowCreateDatabase(context.Context, string) (string, error) {
+	return "", schema.ErrNoTable
+}
+
+func (s tables) LowerCase(context.Context) (int, error) { return 0, nil }
 
 // TestXALost names a transaction whose rows are gone, or are another server's.
 func TestXALost(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"net"
 	"strings"
 	"time"
@@ -118,57 +119,103 @@ func (h *History) Load(ctx context.Context, _ position.Position) (entries []sche
 }
 
 func (h *History) load(ctx context.Context) ([]schema.Entry, error) {
-	if err := h.connect(ctx); err != nil {
+	var entries []schema.Entry
+	err := h.each(ctx, func(r *kgo.Record) error {
+		if string(r.Key) != h.destination {
+			return nil
+		}
+		e, err := h.entry(r)
+		entries = append(entries, e)
+		return err
+	})
+	if err != nil {
 		return nil, err
+	}
+	return entries, nil
+}
+
+// each reads the topic to its present end.
+func (h *History) each(ctx context.Context, f func(*kgo.Record) error) error {
+	if err := h.connect(ctx); err != nil {
+		return err
 	}
 	admin := kadm.NewClient(h.client)
 	starts, err := admin.ListStartOffsets(ctx, h.topic)
 	ends, err2 := admin.ListEndOffsets(ctx, h.topic)
 	if err = cmp.Or(err, starts.Error(), err2, ends.Error()); err != nil {
-		return nil, fmt.Errorf("find the ends of topic %s: %w", h.topic, err)
+		return fmt.Errorf("find the ends of topic %s: %w", h.topic, err)
 	}
 	start, _ := starts.Lookup(h.topic, 0)
 	end, _ := ends.Lookup(h.topic, 0)
 	options, err := h.config.options()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	reader, err := kgo.NewClient(append(options, kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{h.topic: {0: kgo.NewOffset().AtStart()}}))...)
 	if err != nil {
-		return nil, fmt.Errorf("set up Kafka client: %w", err)
+		return fmt.Errorf("set up Kafka client: %w", err)
 	}
 	defer reader.Close()
-	return h.read(ctx, reader, start.Offset, end.Offset)
-}
-
-func (h *History) read(ctx context.Context, reader *kgo.Client, next, end int64) ([]schema.Entry, error) {
-	var entries []schema.Entry
-	for next < end {
+	for next := start.Offset; next < end.Offset; {
 		fetches := reader.PollFetches(ctx)
 		if err := ctx.Err(); err != nil {
-			return nil, err
+			return err
 		}
 		if errs := fetches.Errors(); len(errs) > 0 {
-			return nil, fmt.Errorf("read topic %s: %w", h.topic, errs[0].Err)
+			return fmt.Errorf("read topic %s: %w", h.topic, errs[0].Err)
 		}
 		for it := fetches.RecordIter(); !it.Done(); {
 			r := it.Next()
 			next = r.Offset + 1
-			if string(r.Key) != h.destination {
-				continue
+			if err := f(r); err != nil {
+				return err
 			}
-			var record historyRecord
-			if err := json.Unmarshal(r.Value, &record); err != nil {
-				return nil, fmt.Errorf("read topic %s at offset %d: %w", h.topic, r.Offset, err)
-			}
-			if record.Format > historyFormat {
-				return nil, fmt.Errorf("topic %s holds records of format %d at offset %d, written by a newer canal-relay: this one reads up to %d",
-					h.topic, record.Format, r.Offset, historyFormat)
-			}
-			entries = append(entries, record.Entry)
 		}
 	}
-	return entries, nil
+	return nil
+}
+
+// entry reads a record.
+func (h *History) entry(r *kgo.Record) (schema.Entry, error) {
+	var record historyRecord
+	if err := json.Unmarshal(r.Value, &record); err != nil {
+		return record.Entry, fmt.Errorf("read topic %s at offset %d: %w", h.topic, r.Offset, err)
+	}
+	if record.Format > historyFormat {
+		return record.Entry, fmt.Errorf("topic %s holds records of format %d at offset %d, written by a newer canal-relay: this one reads up to %d",
+			h.topic, record.Format, r.Offset, historyFormat)
+	}
+	return record.Entry, nil
+}
+
+// Trim deletes the records that no destination of the topic needs: those before
+// the newest snapshots that were taken before a time. A destination that has no
+// such snapshot needs all of its records.
+func (h *History) Trim(ctx context.Context, before time.Time) error {
+	entries, offsets := map[string][]schema.Entry{}, map[string][]int64{}
+	err := h.each(ctx, func(r *kgo.Record) error {
+		e, err := h.entry(r)
+		d := string(r.Key)
+		entries[d], offsets[d] = append(entries[d], e), append(offsets[d], r.Offset)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	needed := int64(math.MaxInt64)
+	for d, list := range entries {
+		needed = min(needed, offsets[d][schema.Needless(list, before)])
+	}
+	if len(entries) == 0 {
+		return nil
+	}
+	var to kadm.Offsets
+	to.AddOffset(h.topic, 0, needed, -1)
+	answers, err := kadm.NewClient(h.client).DeleteRecords(ctx, to)
+	if err = cmp.Or(err, answers.Error()); err != nil {
+		h.log.Warn("old schema history stays in its topic", "topic", h.topic, "err", err)
+	}
+	return nil
 }
 
 // Append stores an entry and waits until all replicas in sync have it, also for

@@ -110,3 +110,56 @@ func TestHistoryWaitsForTheCluster(t *testing.T) {
 		t.Errorf("said %d times:\n%s", n, said.String())
 	}
 }
+
+// What no destination needs is deleted: before the newest snapshot that is old enough, of every destination.
+func TestHistoryIsTrimmed(t *testing.T) {
+	broker, err := kfake.NewCluster(kfake.NumBrokers(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer broker.Close()
+	c := DefaultConfig()
+	c.Brokers = broker.ListenAddrs()
+	histories := map[string]*History{}
+	for _, d := range []string{"orders", "users"} {
+		histories[d] = NewHistory(c, "schema", d, slog.New(slog.DiscardHandler))
+		defer histories[d].Close()
+	}
+	put := func(d string, e schema.Entry) {
+		if err := histories[d].Append(t.Context(), e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	length := func(d string) int {
+		entries, err := histories[d].Load(t.Context(), position.Position{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(entries)
+	}
+	trim := func() {
+		if err := histories["orders"].Trim(t.Context(), time.Unix(2000, 0)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put("orders", schema.Entry{SQL: "CREATE TABLE a (id INT)"})
+	put("orders", schema.Entry{Snapshot: 1000, Part: 1, Of: 1})
+	put("users", schema.Entry{SQL: "CREATE TABLE b (id INT)"})
+	put("orders", schema.Entry{SQL: "CREATE TABLE c (id INT)"})
+	trim()
+	if a, b := length("orders"), length("users"); a != 2 || b != 1 {
+		t.Errorf("%d and %d entries are left, want 2 and 1", a, b)
+	}
+	put("orders", schema.Entry{Snapshot: 1500, Part: 1, Of: 2})
+	put("orders", schema.Entry{Snapshot: 1500, Part: 2, Of: 2})
+	put("orders", schema.Entry{Snapshot: 3000, Part: 1, Of: 1})
+	trim()
+	if a, b := length("orders"), length("users"); a != 4 || b != 1 {
+		t.Errorf("%d and %d entries are left, want 4 (users needs its first) and 1", a, b)
+	}
+	put("users", schema.Entry{Snapshot: 1600, Part: 1, Of: 1})
+	trim()
+	if a, b := length("orders"), length("users"); a != 3 || b != 1 {
+		t.Errorf("%d and %d entries are left, want 3 and 1", a, b)
+	}
+}

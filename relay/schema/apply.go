@@ -1,7 +1,9 @@
 package schema
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -15,8 +17,12 @@ func (t *Tracker) Apply(ctx context.Context, q Statement) ([]ddl.Result, error) 
 	if q.At.Host == "" {
 		q.At.Host, q.At.Port = t.origin.Host, t.origin.Port
 	}
-	t.at = q.At
-	st, changed, err := t.replay(q)
+	t.before, t.at = t.at, q.At
+	st, unread := parse(q)
+	if err := t.learn(ctx, st, q); err != nil {
+		return st.Results, err
+	}
+	changed, err := t.follow(st, unread, q)
 	if err != nil {
 		return st.Results, err
 	}
@@ -26,12 +32,67 @@ func (t *Tracker) Apply(ctx context.Context, q Statement) ([]ddl.Result, error) 
 	if err := t.confirm(ctx, st, q); err != nil {
 		return st.Results, err
 	}
-	return st.Results, t.record(ctx, Entry{At: q.At, SQL: q.SQL, Database: q.Database, SQLMode: q.SQLMode, MariaDB: q.MariaDB, Version: q.Version})
+	err = t.record(ctx, Entry{At: q.At, SQL: q.SQL, Database: q.Database, SQLMode: q.SQLMode, MariaDB: q.MariaDB, Version: q.Version, Charset: q.Charset})
+	if err != nil {
+		return st.Results, err
+	}
+	return st.Results, t.snapshot(ctx, q.At)
+}
+
+// learn asks the source for the default character sets of databases that a
+// statement needs and nobody has described, once.
+func (t *Tracker) learn(ctx context.Context, st ddl.Statement, q Statement) error {
+	if t.source == nil || q.Captured == nil {
+		return nil
+	}
+	for _, c := range st.Changes {
+		schema := ""
+		switch c := c.(type) {
+		case ddl.CreateTable:
+			if c.Charset == "" && c.Collation == "" && q.Captured(c.Schema, c.Table) {
+				schema = c.Schema
+			}
+		case ddl.AlterTable:
+			if t.find(c.Schema, c.Table) != nil && q.Captured(c.Schema, c.Table) {
+				schema = c.Schema
+			}
+		}
+		k := t.key(schema, "").schema
+		if _, known := t.databases[k]; known || schema == "" {
+			continue
+		}
+		text, err := t.source.ShowCreateDatabase(ctx, schema)
+		if errors.Is(err, ErrNoTable) { // it is gone since
+			t.databases[k] = t.config.Charset
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		e := Entry{At: t.before, Schema: schema, SQL: text, MariaDB: t.config.MariaDB, Version: t.config.Version}
+		if err := t.take(e); err != nil {
+			return err
+		}
+		if err := t.record(ctx, e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func parse(q Statement) (ddl.Statement, error) {
+	return ddl.Parse(q.SQL, q.Database, ddl.Options{SQLMode: q.SQLMode, MariaDB: q.MariaDB, Version: q.Version})
 }
 
 // replay applies a statement to the layouts and reports whether it changed any.
 func (t *Tracker) replay(q Statement) (ddl.Statement, bool, error) {
-	st, err := ddl.Parse(q.SQL, q.Database, ddl.Options{SQLMode: q.SQLMode, MariaDB: q.MariaDB, Version: q.Version})
+	st, unread := parse(q)
+	changed, err := t.follow(st, unread, q)
+	return st, changed, err
+}
+
+// follow applies what was read of a statement, and err, what was not.
+func (t *Tracker) follow(st ddl.Statement, err error, q Statement) (bool, error) {
 	if err != nil && len(st.Changes) == 0 {
 		t.unread++ // it names no table
 	}
@@ -44,7 +105,7 @@ func (t *Tracker) replay(q Statement) (ddl.Statement, bool, error) {
 		why := err
 		if _, ok := c.(ddl.Forget); !ok {
 			var did bool
-			did, why = t.change(c)
+			did, why = t.change(c, cmp.Or(q.Charset, t.config.Charset))
 			changed = changed || did
 		}
 		if why == nil {
@@ -52,12 +113,12 @@ func (t *Tracker) replay(q Statement) (ddl.Statement, bool, error) {
 		}
 		n := subject(c)
 		if q.Captured != nil && q.Captured(n.Schema, n.Table) {
-			return st, changed, fmt.Errorf("%w: %s.%s at %s:%d: %w: %s", ErrStatement, n.Schema, n.Table, q.At.File, q.At.Offset, why, shorten(q.SQL))
+			return changed, fmt.Errorf("%w: %s.%s at %s:%d: %w: %s", ErrStatement, n.Schema, n.Table, q.At.File, q.At.Offset, why, shorten(q.SQL))
 		}
 		t.unread++
 		changed = t.drop(n) || changed
 	}
-	return st, changed, nil
+	return changed, nil
 }
 
 // subject is the table that a change is about.
@@ -80,7 +141,7 @@ func shorten(sql string) string {
 }
 
 // change applies one effect and reports whether any layout or database changed.
-func (t *Tracker) change(c ddl.Change) (bool, error) {
+func (t *Tracker) change(c ddl.Change, fallback string) (bool, error) {
 	switch c := c.(type) {
 	case ddl.CreateTable:
 		return t.createTable(c), nil
@@ -93,7 +154,7 @@ func (t *Tracker) change(c ddl.Change) (bool, error) {
 	case ddl.DropTable:
 		return !c.Temporary && t.drop(c.Name), nil
 	case ddl.Database:
-		return t.database(c), nil
+		return t.database(c, fallback), nil
 	case ddl.DropDatabase:
 		return t.dropDatabase(c.Schema), nil
 	}
@@ -179,13 +240,13 @@ func (t *Tracker) charset(schema string) string {
 	return t.config.Charset
 }
 
-func (t *Tracker) database(c ddl.Database) bool {
+func (t *Tracker) database(c ddl.Database, fallback string) bool {
 	k := t.key(c.Schema, "").schema
 	was, known := t.databases[k]
 	if c.Create && c.IfNotExists && known {
 		return false
 	}
-	cs := charset(c.Charset, c.Collation, t.config.Charset)
+	cs := charset(c.Charset, c.Collation, fallback)
 	if c.Charset == "" && c.Collation == "" && !c.Create {
 		cs = was
 	}

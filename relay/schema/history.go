@@ -2,22 +2,33 @@ package schema
 
 import (
 	"context"
+	"math"
+	"time"
 
 	"github.com/canal-relay/canal-relay/relay/position"
 )
 
 // Entry is one step of a schema history: a DDL statement that changed a layout,
-// or, with Table set, the definition of a table as it was fetched. It is
-// encoded as JSON.
+// or, with Schema set, a definition: of a table as it was fetched, of a database,
+// or a part of a snapshot. It is encoded as JSON.
 type Entry struct {
 	At       position.Position `json:"at"`              // the layout holds from here on
 	Schema   string            `json:"schema,omitzero"` // of a definition
 	Table    string            `json:"table,omitzero"`
-	SQL      string            `json:"sql"`               // the statement, or the CREATE TABLE text
+	SQL      string            `json:"sql,omitzero"`      // the statement, or the CREATE text
 	Database string            `json:"database,omitzero"` // the statement's default database
 	SQLMode  uint64            `json:"sqlMode,omitzero"`
 	MariaDB  bool              `json:"mariadb,omitzero"`
 	Version  uint32            `json:"version,omitzero"`
+	Charset  string            `json:"charset,omitzero"` // of a statement: Statement.Charset; of a database in a snapshot: its default
+
+	// A snapshot says what every tracked table looked like: entries that follow
+	// one another, Part 1 to Of, all with the time at which it was taken, in
+	// seconds since 1970.
+	Snapshot int64   `json:"snapshot,omitzero"`
+	Part     int     `json:"part,omitzero"`
+	Of       int     `json:"of,omitzero"`
+	Layout   *Layout `json:"layout,omitzero"` // of a table in a snapshot
 }
 
 // History keeps entries for the next owner of a destination.
@@ -28,6 +39,9 @@ type History interface {
 	// Append stores an entry durably before it returns. Storing an entry again
 	// does no harm.
 	Append(ctx context.Context, e Entry) error
+	// Trim may remove what stands before the newest snapshot that was taken
+	// before a time.
+	Trim(ctx context.Context, before time.Time) error
 }
 
 // standing is the part of a history that holds at a position. A stream that
@@ -41,15 +55,39 @@ func standing(entries []Entry, at position.Position) []Entry {
 		}
 		for n := len(kept); n > 0; n-- {
 			last := kept[n-1].At
-			if before(last, e.At) && (e.Table != "" || !before(e.At, last)) {
+			if before(last, e.At) && (e.Schema != "" || !before(e.At, last)) {
 				break
 			}
 			kept = kept[:n-1]
 		}
 		kept = append(kept, e)
 	}
-	return kept
+	return kept[newest(kept, math.MaxInt64):]
 }
+
+// newest is where the newest whole snapshot begins that was taken before a
+// time; 0 if there is none.
+func newest(entries []Entry, before int64) int {
+	for i := len(entries) - 1; i >= 0; i-- {
+		e := entries[i]
+		first := i - e.Of + 1
+		if e.Snapshot == 0 || e.Snapshot >= before || e.Part != e.Of || first < 0 {
+			continue
+		}
+		whole := true
+		for n, part := range entries[first : i+1] {
+			whole = whole && part.Snapshot == e.Snapshot && part.Part == n+1
+		}
+		if whole {
+			return first
+		}
+	}
+	return 0
+}
+
+// Needless is the number of entries, from the first on, that History.Trim may
+// remove.
+func Needless(entries []Entry, before time.Time) int { return newest(entries, before.Unix()) }
 
 // before reports that p is known not to be after q.
 func before(p, q position.Position) bool {
@@ -61,6 +99,13 @@ func before(p, q position.Position) bool {
 // position. Without a history it only notes the position.
 func (t *Tracker) Load(ctx context.Context, at position.Position) error {
 	t.at, t.origin = at, at
+	if t.source != nil && t.config.LowerCase == LowerCaseUnknown {
+		var err error
+		if t.config.LowerCase, err = t.source.LowerCase(ctx); err != nil {
+			t.config.LowerCase = LowerCaseUnknown
+			return err
+		}
+	}
 	if t.history == nil {
 		return nil
 	}
@@ -69,21 +114,42 @@ func (t *Tracker) Load(ctx context.Context, at position.Position) error {
 		return wrap("load schema history", err)
 	}
 	t.tables, t.databases = map[key]*layout{}, map[string]string{}
+	t.snapped, t.changed = time.Now(), false
 	for _, e := range standing(entries, at) {
-		s := Statement{SQL: e.SQL, Database: e.Database, SQLMode: e.SQLMode, MariaDB: e.MariaDB, Version: e.Version}
-		if e.Table == "" {
-			if _, _, err := t.replay(s); err != nil {
-				return wrap("replay schema history", err)
-			}
-			continue
-		}
-		l, err := t.define(e.Schema, e.Table, s)
-		if err != nil {
+		if err := t.take(e); err != nil {
 			return wrap("replay schema history", err)
 		}
-		t.tables[t.key(e.Schema, e.Table)] = l
+	}
+	if t.changed && len(entries) > 0 {
+		t.snapped = time.Unix(entries[0].Snapshot, 0) // 0 is long ago
+		return t.snapshot(ctx, at)
 	}
 	return nil
+}
+
+// take takes up one entry.
+func (t *Tracker) take(e Entry) error {
+	s := Statement{SQL: e.SQL, Database: e.Database, SQLMode: e.SQLMode, MariaDB: e.MariaDB, Version: e.Version, Charset: e.Charset}
+	switch {
+	case e.Snapshot != 0:
+		t.snapped, t.changed = time.Unix(e.Snapshot, 0), false
+		if e.Layout != nil {
+			t.tables[t.key(e.Layout.Table.Schema, e.Layout.Table.Name)] = e.Layout.tracked()
+		} else if e.Schema != "" {
+			t.databases[t.key(e.Schema, "").schema] = e.Charset
+		}
+		return nil
+	case e.Table == "":
+		t.changed = true
+		_, _, err := t.replay(s)
+		return err
+	}
+	t.changed = true
+	l, err := t.define(e.Schema, e.Table, s)
+	if err == nil {
+		t.tables[t.key(e.Schema, e.Table)] = l
+	}
+	return err
 }
 
 // record stores what was learnt, if anyone keeps it.
@@ -92,5 +158,6 @@ func (t *Tracker) record(ctx context.Context, e Entry) error {
 		return nil
 	}
 	e.At.Prepared = nil
+	t.changed = true
 	return wrap("store schema history", t.history.Append(ctx, e))
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/canal-relay/canal-relay/relay/position"
 	"github.com/canal-relay/canal-relay/relay/schema/ddl"
@@ -33,6 +34,9 @@ type Config struct {
 	// ServerTypes makes Column.Type what SHOW CREATE TABLE would print, instead of
 	// the type as a statement writes it (canal.instance.tsdb.enable=false).
 	ServerTypes bool
+
+	SnapshotEvery time.Duration // how often the history gets a snapshot, if tables changed; 0: never
+	Expire        time.Duration // how far back a stream may go; older history is removed; 0: never
 }
 
 // DefaultConfig is the configuration for a source about which nothing is known.
@@ -43,6 +47,11 @@ type Source interface {
 	// ShowCreateTable returns the server's CREATE TABLE text, ErrNoTable when
 	// there is no such table.
 	ShowCreateTable(ctx context.Context, schema, table string) (string, error)
+	// ShowCreateDatabase returns the server's CREATE DATABASE text, ErrNoTable
+	// when there is no such database.
+	ShowCreateDatabase(ctx context.Context, schema string) (string, error)
+	// LowerCase returns lower_case_table_names.
+	LowerCase(ctx context.Context) (int, error)
 }
 
 // Statement is a logged statement and how the server read it.
@@ -52,6 +61,7 @@ type Statement struct {
 	SQLMode  uint64
 	MariaDB  bool
 	Version  uint32            // see ddl.Options
+	Charset  string            // default character set of new databases in the session; empty if not said
 	At       position.Position // the end of the statement's event; what it leaves out of host and port is Load's
 	// Captured reports whether rows of a table are sent on. Nil: none are.
 	Captured func(schema, table string) bool
@@ -65,11 +75,14 @@ type Tracker struct {
 	source    Source
 	history   History
 	at        position.Position // of the last statement, or of Load
+	before    position.Position // of the statement before that
 	origin    position.Position // of Load
 	tables    map[key]*layout
 	databases map[string]string // default character sets
 	unread    uint64
-	normal    *server // whose types new columns have; nil: as written
+	snapped   time.Time // when the last snapshot was taken
+	changed   bool      // something was stored since
+	normal    *server   // whose types new columns have; nil: as written
 }
 
 // key names a table as the server compares names.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -24,6 +25,12 @@ func (s tables) ShowCreateTable(_ context.Context, schema, table string) (string
 	return text, nil
 }
 
+func (s tables) ShowCreateDatabase(_ context.Context, schema string) (string, error) {
+	return s.ShowCreateTable(context.Background(), schema, "")
+}
+
+func (s tables) LowerCase(context.Context) (int, error) { return 0, nil }
+
 // memory is a history that goes through JSON, as a stored one does.
 type memory struct{ entries []string }
 
@@ -40,6 +47,12 @@ func (m *memory) Load(context.Context, position.Position) ([]Entry, error) {
 func (m *memory) Append(_ context.Context, e Entry) error {
 	b, err := json.Marshal(e)
 	m.entries = append(m.entries, string(b))
+	return err
+}
+
+func (m *memory) Trim(ctx context.Context, before time.Time) error {
+	all, err := m.Load(ctx, position.Position{})
+	m.entries = m.entries[Needless(all, before):]
 	return err
 }
 

@@ -78,6 +78,16 @@ func decode(collation uint64, raw []byte) string {
 type Vars struct {
 	SQLMode uint64
 	Client  uint16 // collation id of the client's character set; 0 if not said
+	Server  uint16 // of the session's default for new databases; 0 if not said
+}
+
+// Charset is the character set of a new database that names none; empty if not
+// said.
+func (v Vars) Charset() string {
+	if set := charset.ByCollation(uint64(v.Server)); v.Server != 0 && set != nil {
+		return set.Name()
+	}
+	return ""
 }
 
 // Text is the statement's text in UTF-8.
@@ -115,7 +125,7 @@ func ReadVars(b []byte) (v Vars) {
 		case 1:
 			v.SQLMode = binary.LittleEndian.Uint64(b)
 		case 4:
-			v.Client = binary.LittleEndian.Uint16(b)
+			v.Client, v.Server = binary.LittleEndian.Uint16(b), binary.LittleEndian.Uint16(b[4:])
 		}
 		b = b[n:]
 	}

@@ -214,6 +214,8 @@ func (h *handler) HandleQuery(q string) (*mysql.Result, error) {
 			return result([]string{"Table", "Create Table"}, [][]any{{name, sql}})
 		}
 		return nil, mysql.NewError(mysql.ER_NO_SUCH_TABLE, "Table '"+name+"' doesn't exist")
+	case strings.HasPrefix(q, "SHOW CREATE DATABASE "):
+		return nil, mysql.NewError(mysql.ER_BAD_DB_ERROR, "Unknown database")
 	}
 	return h.status(q)
 }
@@ -234,6 +236,8 @@ func (h *handler) status(q string) (*mysql.Result, error) {
 		return result([]string{"File", "Position", "Binlog_Do_DB", "Binlog_Ignore_DB", "Executed_Gtid_Set"}, [][]any{{last.Name, len(last.Bytes), "", "", last.executed()}})
 	case "SHOW GRANTS":
 		return result([]string{"Grants"}, [][]any{{"GRANT SELECT, REPLICATION SLAVE ON *.* TO `canal`@`%`"}})
+	case "SELECT @@lower_case_table_names":
+		return result([]string{q[7:]}, [][]any{{"0"}})
 	case "SELECT CURRENT_USER()":
 		return result([]string{"CURRENT_USER()"}, [][]any{{"canal@%"}})
 	case "SELECT @@global.gtid_binlog_pos":

@@ -84,6 +84,30 @@ func (f *File) Load(context.Context, position.Position) ([]schema.Entry, error) 
 	return entries, nil
 }
 
+// Trim removes what stands before the newest snapshot that was taken before a
+// time.
+func (f *File) Trim(ctx context.Context, before time.Time) error {
+	entries, err := f.Load(ctx, position.Position{})
+	n := schema.Needless(entries, before)
+	if err != nil || n == 0 {
+		return err
+	}
+	err = f.db.Update(func(tx *bbolt.Tx) error {
+		c := tx.Bucket(bucket).Cursor()
+		for k, _ := c.First(); k != nil && n > 0; k, _ = c.Next() {
+			if err := c.Delete(); err != nil {
+				return err
+			}
+			n--
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("trim %s: %w", f.path, err)
+	}
+	return nil
+}
+
 // Append stores an entry, synced to disk.
 func (f *File) Append(_ context.Context, e schema.Entry) error {
 	if err := f.open(); err != nil {

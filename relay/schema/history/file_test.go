@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -45,5 +46,26 @@ func TestFileHeldByAnother(t *testing.T) {
 	_, err := second.Load(t.Context(), position.Position{})
 	if err == nil || !strings.Contains(err.Error(), "another process holds it") {
 		t.Errorf("%v", err)
+	}
+}
+
+// Entries before an old snapshot are removed, the rest stays.
+func TestFileIsTrimmed(t *testing.T) {
+	f := NewFile(filepath.Join(t.TempDir(), "schema.db"))
+	defer f.Close()
+	entries := []schema.Entry{{SQL: "CREATE TABLE a (id INT)"}, {Snapshot: 1000, Part: 1, Of: 1}, {SQL: "CREATE TABLE b (id INT)"}, {Snapshot: 3000, Part: 1, Of: 1}}
+	for _, e := range entries {
+		if err := f.Append(t.Context(), e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 2 {
+		if err := f.Trim(t.Context(), time.Unix(2000, 0)); err != nil {
+			t.Fatal(err)
+		}
+		got, err := f.Load(t.Context(), position.Position{})
+		if err != nil || !cmp.Equal(got, entries[1:]) {
+			t.Errorf("%v\n%s", err, cmp.Diff(entries[1:], got))
+		}
 	}
 }
