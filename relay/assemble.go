@@ -43,6 +43,7 @@ type assembler struct {
 	txKept []byte // the open transaction's name in the open batch
 	gtids  string // executed set including the open transaction, if asked for
 	clock  *event.Clock
+	bare   bool // the event at hand is the one to which Canal gives no GTIDs
 	bounds boundaries
 
 	checksum int    // bytes at the end of each event
@@ -198,6 +199,10 @@ func (a *assembler) take(e *replication.BinlogEvent, step track.Step, trailer in
 		a.timed(&ev.GTIDEvent)
 	case *replication.XIDEvent:
 		a.ends(e.Header, ev.XID, "")
+	case *replication.IntVarEvent:
+		a.bare = true
+		err = a.other(e)
+		a.bare = false
 	default:
 		err = a.other(e)
 	}
@@ -276,6 +281,9 @@ func (a *assembler) add(c event.Change, n int) error {
 		return fmt.Errorf("%w: rows up to %d of the transaction were sent, which is within an event of rows %d to %d; the settings that decide what is sent have changed since", binlog.ErrStart, a.sent, c.Row, a.row-1)
 	}
 	a.named(&c)
+	if a.bare {
+		c.GTID, c.Clock = "", nil
+	}
 	a.placed(&c)
 	a.batch.Bytes += len(c.Image) + len(c.SQL)
 	a.batch.Changes = append(a.batch.Changes, c)

@@ -12,6 +12,7 @@ import (
 	"github.com/go-mysql-org/go-mysql/replication"
 
 	"github.com/canal-relay/canal-relay/relay/binlog"
+	"github.com/canal-relay/canal-relay/relay/binlog/binlogtest"
 	"github.com/canal-relay/canal-relay/relay/event"
 	"github.com/canal-relay/canal-relay/relay/position"
 )
@@ -32,7 +33,7 @@ func short(c *event.Change) string {
 // TestBoundaries plays statements at seconds: which begins and ends are handed on.
 func TestBoundaries(t *testing.T) {
 	// A transaction is written as events: b BEGIN, x XID, c COMMIT, r ROLLBACK, i INSERT, f INSERT of a table that is not
-	// captured, q rows-query text, d DDL, g GTID; a number is the time from there on.
+	// captured, q rows-query text, v INSERT_ID, d DDL, g GTID, p previous GTIDs; a number is the time from there on.
 	tests := []struct {
 		name, events string
 		filter       bool
@@ -106,6 +107,10 @@ func played(t *testing.T, c Config, events string) (batches []event.Batch) {
 				query.Query = []byte("CREATE TABLE t (a INT)")
 			case "q":
 				e.Header.EventType, e.Event = replication.ROWS_QUERY_EVENT, &replication.RowsQueryEvent{Query: []byte("INSERT INTO t VALUES (1)")}
+			case "v":
+				e.Header.EventType, e.Event = replication.INTVAR_EVENT, &replication.IntVarEvent{Type: replication.INSERT_ID, Value: 5}
+			case "p":
+				e.Header.EventType, e.Event = replication.PREVIOUS_GTIDS_EVENT, &replication.PreviousGTIDsEvent{GTIDSets: binlogtest.UUID + ":1-7"}
 			case "x":
 				e.Header.EventType, e.Event = replication.XID_EVENT, &replication.XIDEvent{XID: 77}
 			default:
@@ -216,5 +221,16 @@ func TestBoundariesAcrossReconnects(t *testing.T) {
 				t.Errorf("%d begins, %d rows of %d", begins, rows, len(want))
 			}
 		})
+	}
+}
+
+// TestInsertIDHasNoGTIDs: as in Canal, and unlike all else of its transaction.
+func TestInsertIDHasNoGTIDs(t *testing.T) {
+	c := config(t, `d\.t`, nil)
+	c.Boundaries, c.GTID, c.Clocks = true, true, true
+	for i, change := range played(t, c, "10 p g b v i x")[0].Changes {
+		if bare := change.GTID == "" && change.Clock == nil; bare != (change.SQL == "SET INSERT_ID = 5") {
+			t.Errorf("change %d, %s: GTIDs %q, clock %v", i, short(&change), change.GTID, change.Clock)
+		}
 	}
 }
