@@ -48,7 +48,7 @@ func (c *Config) advise(err error) error {
 	case errors.As(err, &se) && slices.Contains(loginDenied, se.Code):
 		return fmt.Errorf("%w: %w: correct canal.instance.dbUsername or canal.instance.dbPassword, or have an administrator change the account", ErrDenied, err)
 	case errors.As(err, &op): // of a name that is not known, too
-		return fmt.Errorf("%w: is a server running there? canal.instance.master.address names it", err)
+		return fmt.Errorf("%w: %w: is a server running there? canal.instance.master.address names it", ErrAway, err)
 	}
 	return err
 }

@@ -67,7 +67,7 @@ func (r *Reader) ask(ctx context.Context, query string) ([][]string, error) {
 			}
 		}
 	}
-	if err != nil && (se == nil || slices.Contains(busy, se.Code)) {
+	if err != nil && !errors.Is(err, ErrAway) && (se == nil || slices.Contains(busy, se.Code)) {
 		err = fmt.Errorf("%w: %w", ErrAway, err)
 	}
 	return rows, r.explain(ctx, err)

@@ -1,0 +1,43 @@
+package binlog_test
+
+import (
+	"errors"
+	"net"
+	"strings"
+	"testing"
+
+	"github.com/canal-relay/canal-relay/relay/binlog"
+	"github.com/canal-relay/canal-relay/relay/binlog/binlogtest"
+	"github.com/canal-relay/canal-relay/relay/position"
+)
+
+// TestNoLogin tells a server that is not there, a name that is not known and a
+// login that is refused apart, each with what to do. The password is not shown.
+func TestNoLogin(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = l.Close()
+	one, _ := logs()
+	s := binlogtest.Start(t, "9.7.4", one)
+	for _, tt := range []struct {
+		addr, password string
+		want           error
+		says           string
+	}{
+		{l.Addr().String(), "", binlog.ErrAway, "is a server running there? canal.instance.master.address names it"},
+		{"no.such.host.invalid:3306", "", binlog.ErrAway, "canal.instance.master.address"},
+		{s.Addr(), "topsecret", binlog.ErrDenied, "correct canal.instance.dbUsername or canal.instance.dbPassword"},
+	} {
+		c := config(s)
+		c.Addr = tt.addr
+		if tt.password != "" {
+			c.Password = tt.password
+		}
+		err := open(t, c).Run(t.Context(), position.Position{File: one.Name, Offset: 4}, &recorder{})
+		if !errors.Is(err, tt.want) || !strings.Contains(err.Error(), tt.says) || !strings.Contains(err.Error(), tt.addr) || strings.Contains(err.Error(), "topsecret") {
+			t.Errorf("%s: got %v", tt.addr, err)
+		}
+	}
+}
