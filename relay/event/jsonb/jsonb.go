@@ -142,7 +142,7 @@ func (w *writer) scalar(dst []byte, kind byte, b []byte) ([]byte, error) {
 		return column.AppendDouble(dst, v), nil
 	}
 	start := len(dst)
-	if dst = column.AppendShortest(dst, v, 64); bytes.IndexAny(dst[start:], ".e") < 0 {
+	if dst = column.AppendShortest(dst, v, 64); !bytes.ContainsAny(dst[start:], ".e") {
 		dst = append(dst, ".0"...)
 	}
 	return dst, nil
