@@ -10,6 +10,7 @@ import (
 	"github.com/go-mysql-org/go-mysql/replication"
 
 	"github.com/canal-relay/canal-relay/relay/binlog"
+	"github.com/canal-relay/canal-relay/relay/binlog/parse"
 	"github.com/canal-relay/canal-relay/relay/binlog/track"
 	"github.com/canal-relay/canal-relay/relay/event"
 	"github.com/canal-relay/canal-relay/relay/position"
@@ -112,12 +113,8 @@ func (a *assembler) handle(e *replication.BinlogEvent) error {
 	if err := a.step(e, a.track.Next, a.checksum); err != nil {
 		return err
 	}
-	if p, ok := e.Event.(*replication.TransactionPayloadEvent); ok {
-		for _, inner := range p.Events {
-			if err := a.step(inner, a.track.Inner, 0); err != nil {
-				return err
-			}
-		}
+	if p, ok := e.Event.(*parse.Payload); ok {
+		return p.Events(func(inner *replication.BinlogEvent) error { return a.step(inner, a.track.Inner, 0) })
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/go-mysql-org/go-mysql/replication"
 
 	"github.com/canal-relay/canal-relay/relay/binlog"
+	"github.com/canal-relay/canal-relay/relay/binlog/parse"
 	"github.com/canal-relay/canal-relay/relay/binlog/track"
 	"github.com/canal-relay/canal-relay/relay/binlog/wire"
 	"github.com/canal-relay/canal-relay/relay/position"
@@ -209,12 +210,13 @@ func (r *rereader) HandleEvent(e *replication.BinlogEvent) error {
 	if r.failed = r.take(e, r.track.Next, r.trailer); r.failed != nil || r.done {
 		return errReread
 	}
-	if p, ok := e.Event.(*replication.TransactionPayloadEvent); ok {
-		for _, inner := range p.Events {
+	if p, ok := e.Event.(*parse.Payload); ok {
+		return p.Events(func(inner *replication.BinlogEvent) error {
 			if r.failed = r.take(inner, r.track.Inner, 0); r.failed != nil || r.done {
 				return errReread
 			}
-		}
+			return nil
+		})
 	}
 	return nil
 }

@@ -45,7 +45,8 @@ var allowed = map[string][]string{
 	"ha/zookeeper/session":    {},
 	"relay/event/charset":     {},
 	"ha/zookeeper/zktest":     {},
-	"relay/binlog":            {"relay/binlog/track", "relay/binlog/wire", "relay/position", "relay/schema"},
+	"relay/binlog/parse":      {"relay/binlog/wire"},
+	"relay/binlog":            {"relay/binlog/parse", "relay/binlog/track", "relay/binlog/wire", "relay/position", "relay/schema"},
 	"relay/binlog/track":      {"relay/position"},
 	"relay/binlog/wire":       {},
 	"relay/binlog/binlogtest": {
@@ -53,7 +54,7 @@ var allowed = map[string][]string{
 	},
 	"relay/event": {"relay/position", "relay/schema", "relay/event/column", "relay/event/jsonb", "relay/event/charset", "relay/event/tablemap"},
 	"relay": {
-		"metrics", "relay/binlog", "relay/binlog/track", "relay/binlog/wire", "relay/event", "relay/event/charset", "relay/event/column", "relay/filter", "relay/position", "relay/schema", "relay/schema/ddl", "relay/schema/ddl/simple",
+		"metrics", "relay/binlog", "relay/binlog/parse", "relay/binlog/track", "relay/binlog/wire", "relay/event", "relay/event/charset", "relay/event/column", "relay/filter", "relay/position", "relay/schema", "relay/schema/ddl", "relay/schema/ddl/simple",
 		"relay/event/tablemap", "relay/sqltext",
 	},
 	"mqstarter/message": {"relay/event", "relay/position"},

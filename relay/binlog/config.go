@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-mysql-org/go-mysql/mysql"
+
 	"github.com/canal-relay/canal-relay/relay/binlog/track"
 )
 
@@ -108,3 +110,11 @@ func orDiscard(l *slog.Logger) *slog.Logger {
 
 // ParseGTIDSet reads the text form of either server; white space is ignored.
 func ParseGTIDSet(text string) (track.GTIDSet, error) { return track.ParseGTIDSet(text) }
+
+// flavorOf tells the two servers apart by their version text.
+func flavorOf(version string) string {
+	if containsFold(version, "mariadb") {
+		return mysql.MariaDBFlavor
+	}
+	return mysql.MySQLFlavor
+}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/go-mysql-org/go-mysql/replication"
 
+	"github.com/canal-relay/canal-relay/relay/binlog/parse"
 	"github.com/canal-relay/canal-relay/relay/position"
 )
 
@@ -13,7 +14,7 @@ import (
 var ErrPurged = errors.New("the binlog at this position was purged")
 
 // ErrFormat says that the source's settings or its bytes cannot be relayed.
-var ErrFormat = errors.New("the binlog cannot be relayed")
+var ErrFormat = parse.ErrFormat
 
 // ErrStart says that a stream cannot start at the position asked for.
 var ErrStart = errors.New("the stream cannot start at this position")

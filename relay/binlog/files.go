@@ -14,6 +14,7 @@ import (
 	"github.com/go-mysql-org/go-mysql/mysql"
 	"github.com/go-mysql-org/go-mysql/replication"
 
+	"github.com/canal-relay/canal-relay/relay/binlog/parse"
 	"github.com/canal-relay/canal-relay/relay/binlog/wire"
 	"github.com/canal-relay/canal-relay/relay/position"
 )
@@ -90,7 +91,7 @@ func (f *Files) file(ctx context.Context, path string, from uint64, h Handler) e
 		return fmt.Errorf("open binlog file: %w", err)
 	}
 	defer file.Close()
-	s := fileStream{r: bufio.NewReaderSize(file, wire.ReadBuffer), path: path, parser: newParser(mysql.MySQLFlavor)}
+	s := fileStream{r: bufio.NewReaderSize(file, wire.ReadBuffer), path: path, parser: parse.New(mysql.MySQLFlavor)}
 	if err := s.magic(); err != nil {
 		return err
 	}
@@ -103,12 +104,12 @@ func (f *Files) file(ctx context.Context, path string, from uint64, h Handler) e
 		if err != nil {
 			return err
 		}
-		e, err := s.parser.parse(raw)
+		e, err := s.parser.Parse(raw)
 		if err != nil {
 			return fmt.Errorf("%s at %d: %w", path, at, err)
 		}
 		if format, ok := e.Event.(*replication.FormatDescriptionEvent); ok {
-			s.parser.p.SetFlavor(flavorOf(format.ServerVersion))
+			s.parser.SetFlavor(flavorOf(format.ServerVersion))
 		}
 		if at < from {
 			if e.Header.EventType != replication.FORMAT_DESCRIPTION_EVENT {
@@ -131,7 +132,7 @@ type fileStream struct {
 	path   string
 	at     uint64 // offset of the next byte
 	arena  wire.Arena
-	parser *parser
+	parser *parse.Parser
 }
 
 func (s *fileStream) magic() error {

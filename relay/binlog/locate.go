@@ -10,6 +10,7 @@ import (
 
 	"github.com/go-mysql-org/go-mysql/replication"
 
+	"github.com/canal-relay/canal-relay/relay/binlog/parse"
 	"github.com/canal-relay/canal-relay/relay/binlog/track"
 	"github.com/canal-relay/canal-relay/relay/binlog/wire"
 	"github.com/canal-relay/canal-relay/relay/position"
@@ -158,9 +159,12 @@ func (h *scan) HandleEvent(e *replication.BinlogEvent) error {
 	if h.track.File != h.file {
 		return errFound
 	}
-	if p, ok := e.Event.(*replication.TransactionPayloadEvent); ok {
-		for _, inner := range p.Events {
+	if p, ok := e.Event.(*parse.Payload); ok {
+		if err := p.Events(func(inner *replication.BinlogEvent) error {
 			step = h.track.Inner(inner)
+			return nil
+		}); err != nil {
+			return err
 		}
 	}
 	if step.Ended && (h.offset == 0 || h.track.Position().Offset <= h.offset) {

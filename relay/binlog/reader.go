@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/canal-relay/canal-relay/relay/binlog/parse"
 	"github.com/canal-relay/canal-relay/relay/binlog/wire"
 	"github.com/canal-relay/canal-relay/relay/position"
 )
@@ -122,7 +123,7 @@ func (r *Reader) begin(ctx context.Context, s *session, from position.Position) 
 
 // stream hands the dump's events on until it ends.
 func (s *session) stream(h Handler) error {
-	p := newParser(s.server.Flavor)
+	p := parse.New(s.server.Flavor)
 	in := s.packets(h.Idle)
 	for {
 		raw, err := in.Next()
@@ -132,7 +133,7 @@ func (s *session) stream(h Handler) error {
 			}
 			return err
 		}
-		e, err := p.parse(raw)
+		e, err := p.Parse(raw)
 		if err != nil {
 			return err
 		}

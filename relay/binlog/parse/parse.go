@@ -1,0 +1,106 @@
+package parse
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+
+	"github.com/go-mysql-org/go-mysql/replication"
+)
+
+const dummyTable = 0xFFFFFF // table id of a rows event without rows
+
+// ErrFormat says that the source's settings or its bytes cannot be relayed.
+var ErrFormat = errors.New("the binlog cannot be relayed")
+
+// Parser turns event bytes into events. It belongs to one goroutine.
+type Parser struct {
+	p        *replication.BinlogParser
+	flavor   string
+	format   []byte // the last format event, nil until it was read
+	checksum bool   // events end in a CRC-32
+	payload  inflater
+}
+
+// New returns a parser of a server's events: MySQL's or MariaDB's, in
+// go-mysql's names.
+func New(flavor string) *Parser { return &Parser{p: newParser(flavor, true), flavor: flavor} }
+
+// SetFlavor says whose events follow.
+func (p *Parser) SetFlavor(flavor string) {
+	p.flavor = flavor
+	p.p.SetFlavor(flavor)
+}
+
+func newParser(flavor string, verify bool) *replication.BinlogParser {
+	p := replication.NewBinlogParser()
+	p.SetFlavor(flavor)
+	p.SetVerifyChecksum(verify)
+	p.SetRowsEventDecodeFunc(func(e *replication.RowsEvent, data []byte) error {
+		_, err := e.DecodeHeader(data)
+		if err != nil && e.TableID == dummyTable {
+			return nil
+		}
+		return err
+	})
+	return p
+}
+
+// Parse reads one event; that of a compressed transaction holds a *Payload. An
+// event that cannot be read, or whose type is unknown and not marked ignorable,
+// is ErrFormat.
+func (p *Parser) Parse(raw []byte) (*replication.BinlogEvent, error) {
+	if len(raw) > replication.EventHeaderSize && replication.EventType(raw[4]) == replication.TRANSACTION_PAYLOAD_EVENT {
+		return p.open(raw)
+	}
+	e, err := parse(p.p, raw)
+	if err != nil {
+		return nil, err
+	}
+	switch ev := e.Event.(type) {
+	case *replication.FormatDescriptionEvent:
+		p.format = raw
+		p.checksum = ev.ChecksumAlgorithm == replication.BINLOG_CHECKSUM_ALG_CRC32
+		p.payload.p = nil
+	case *replication.RotateEvent:
+		if n := len(raw) - replication.BinlogChecksumLength; p.format == nil && len(ev.NextLogName) > replication.BinlogChecksumLength &&
+			crc32.ChecksumIEEE(raw[:n]) == binary.LittleEndian.Uint32(raw[n:]) {
+			// The first event of a dump, made up by the source, has a checksum
+			// before anything said so.
+			ev.NextLogName = ev.NextLogName[:len(ev.NextLogName)-replication.BinlogChecksumLength]
+		}
+	}
+	return e, nil
+}
+
+// parse is Parse for one of go-mysql's parsers.
+func parse(p *replication.BinlogParser, raw []byte) (e *replication.BinlogEvent, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			e, err = nil, fmt.Errorf("%w: malformed event: %v", ErrFormat, r)
+		}
+	}()
+	e, err = p.Parse(raw)
+	if err != nil {
+		var ee *replication.EventError
+		if errors.As(err, &ee) { // its text holds the whole event: row values
+			return nil, fmt.Errorf("%w: %s of %d bytes that ends at %d: %s", ErrFormat, ee.Header.EventType, ee.Header.EventSize, ee.Header.LogPos, ee.Err)
+		}
+		return nil, fmt.Errorf("%w: %w", ErrFormat, err)
+	}
+	return e, known(e.Header)
+}
+
+// known refuses events that might change rows in a way unknown to this reader.
+// Sources: Log_event_type of both servers.
+func known(h *replication.EventHeader) error {
+	t := h.EventType
+	switch {
+	case t <= replication.GTID_TAGGED_LOG_EVENT && t != replication.UNKNOWN_EVENT,
+		t >= replication.MARIADB_ANNOTATE_ROWS_EVENT && t <= replication.MARIADB_DELETE_ROWS_COMPRESSED_EVENT_V1,
+		h.Flags&replication.LOG_EVENT_IGNORABLE_F != 0:
+		return nil
+	}
+	return fmt.Errorf("%w: event type %d that ends at %d is not known to this version; upgrade canal-relay, or start behind it", ErrFormat, t, h.LogPos)
+}
