@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/go-mysql-org/go-mysql/replication"
+
 	"github.com/canal-relay/canal-relay/relay/binlog/parse"
 	"github.com/canal-relay/canal-relay/relay/binlog/wire"
 	"github.com/canal-relay/canal-relay/relay/position"
@@ -74,11 +76,35 @@ func (r *Reader) run(ctx context.Context, from position.Position, h Handler) err
 	if err := s.dump(&r.c, from); err != nil {
 		return err
 	}
-	if err := h.Begin(from); err != nil {
-		return err
+	begin := func() error {
+		r.log.Info("reading binlog", "source", r.c.Addr, "version", s.server.Version, "file", from.File, "offset", from.Offset, "gtids", from.GTIDs)
+		return h.Begin(from)
 	}
-	r.log.Info("reading binlog", "source", r.c.Addr, "version", s.server.Version, "file", from.File, "offset", from.Offset, "gtids", from.GTIDs)
-	return r.named(ctx, from, s.stream(h))
+	return r.named(ctx, from, s.stream(&opening{Handler: h, begin: begin}))
+}
+
+// opening is a handler whose stream begins with the first event: the source may
+// refuse the position until then, and nobody may note it as one that works.
+type opening struct {
+	Handler
+	begin func() error // nil when it was called
+}
+
+func (o *opening) HandleEvent(e *replication.BinlogEvent) error {
+	if begin := o.begin; begin != nil {
+		o.begin = nil
+		if err := begin(); err != nil {
+			return err
+		}
+	}
+	return o.Handler.HandleEvent(e)
+}
+
+func (o *opening) Idle() error {
+	if o.begin != nil {
+		return nil
+	}
+	return o.Handler.Idle()
 }
 
 // open connects and asks the server what it is.

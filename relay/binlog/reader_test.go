@@ -261,7 +261,11 @@ func TestRefusals(t *testing.T) {
 		one, two := logs()
 		s := binlogtest.Start(t, "9.7.4", one, two)
 		s.Refuse(tt.code, tt.message)
-		err := open(t, config(s)).Run(t.Context(), position.Position{File: one.Name, Offset: 4}, &recorder{})
+		h := &recorder{}
+		err := open(t, config(s)).Run(t.Context(), position.Position{File: one.Name, Offset: 4}, h)
+		if !h.began.IsZero() {
+			t.Errorf("%d %s: the stream began at %+v, which the source refused", tt.code, tt.message, h.began)
+		}
 		if err == nil || tt.want != nil && !errors.Is(err, tt.want) || !strings.Contains(err.Error(), tt.says) {
 			t.Errorf("%d %s: %v", tt.code, tt.message, err)
 		}
