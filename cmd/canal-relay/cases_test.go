@@ -40,7 +40,7 @@ func TestRecorded(t *testing.T) {
 			name := strings.TrimSuffix(filepath.Base(path), ".binlog")
 			t.Run(name+"/"+style.name, func(t *testing.T) {
 				t.Parallel()
-				records, errs, code := tailFile(t, path, style.zone, "canal.relay.values = "+style.values)
+				records, errs, code := tailCase(t, path, style.zone, "canal.relay.values = "+style.values)
 				if code != 0 {
 					t.Fatalf("exit %d: %s", code, errs)
 				}
@@ -66,7 +66,7 @@ func TestRecorded(t *testing.T) {
 }
 
 // tailFile runs the command over a binlog file with more lines of instance.properties.
-func tailFile(t *testing.T, path, zone string, lines ...string) ([]record, string, int) {
+func tailCase(t *testing.T, path, zone string, lines ...string) ([]record, string, int) {
 	t.Helper()
 	dir := t.TempDir()
 	writeFile(t, filepath.Join(dir, "canal.properties"), "canal.serverMode = kafka\ncanal.destinations = d\nkafka.bootstrap.servers = 127.0.0.1:1\n")
@@ -125,7 +125,7 @@ func shortened(row []byte) string {
 
 // Rows of a table that the filter refuses are never decoded, whatever they hold.
 func TestExcludedTable(t *testing.T) {
-	records, errs, code := tailFile(t, "testdata/binlogs/cases.mysql.binlog", "UTC", `canal.instance.filter.black.regex = nv\\.(v|mv|pj)`)
+	records, errs, code := tailCase(t, "testdata/binlogs/cases.mysql.binlog", "UTC", `canal.instance.filter.black.regex = nv\\.(v|mv|pj)`)
 	if code != 0 {
 		t.Fatalf("exit %d: %s", code, errs)
 	}
@@ -140,7 +140,7 @@ func TestExcludedTable(t *testing.T) {
 
 // A difference to a document that the before image lacks is a named error.
 func TestPartialWithoutBefore(t *testing.T) {
-	_, errs, code := tailFile(t, "testdata/partial-minimal.mysql.binlog", "UTC")
+	_, errs, code := tailCase(t, "testdata/partial-minimal.mysql.binlog", "UTC")
 	if code == 0 {
 		t.Fatal("no error")
 	}
