@@ -7,9 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"maps"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -59,6 +57,7 @@ func TestStackFaultyDestinations(t *testing.T) {
 			w.prove(ctx, conn) // the good one
 			w.commandsTell(node, all)
 			w.metricsTell(ctx, node, all)
+			w.nothingWritten(ctx, all)
 			for name, f := range all {
 				if f.mend != nil {
 					f.mend(w, w.name+name)
@@ -81,6 +80,8 @@ func TestStackFaultyDestinations(t *testing.T) {
 		})
 	}
 }
+
+const unreadable = `{"@type":"x"`
 
 func faults(w *world) map[string]fault {
 	gone := w.purged()
@@ -114,7 +115,7 @@ func faults(w *world) map[string]fault {
 			broken: func(w *world, name string) { w.must(w.CreateTopic(w.Context(), name, 2)) }, mend: (*world).widen,
 			want: `topic DEST has 2 partitions, .*4.*kafka-topics --bootstrap-server \S+ --alter --topic DEST --partitions 4`},
 		"cursor": {
-			broken: func(w *world, name string) { w.putCursor(name, `{"@type":"x"`) },
+			broken: func(w *world, name string) { w.putCursor(name, unreadable) },
 			mend:   func(w *world, name string) { w.putCursor(name, "") },
 			want:   `the cursor in ZooKeeper node /otter/canal/destinations/DEST/1001/cursor cannot be read: .*delete the node`},
 		"purged": {
@@ -251,6 +252,28 @@ func (w *world) metricsTell(ctx context.Context, n *local.Node, all map[string]f
 	}
 }
 
+// nothingWritten: what failed has written neither to its topic nor to its cursor.
+func (w *world) nothingWritten(ctx context.Context, all map[string]fault) {
+	conn := w.zookeeper()
+	defer conn.Close()
+	cl, err := kgo.NewClient(kgo.SeedBrokers(w.Kafka))
+	w.must(err)
+	defer cl.Close()
+	for name := range all {
+		ends, err := kadm.NewClient(cl).ListEndOffsets(ctx, w.name+name)
+		w.must(err)
+		ends.Each(func(o kadm.ListedOffset) {
+			if o.Offset > 0 {
+				w.Errorf("%s: %d records in partition %d", name, o.Offset, o.Partition)
+			}
+		})
+		cursor, _, err := conn.Get(cursorPath(w.name + name))
+		if name == "cursor" && string(cursor) != unreadable || name != "cursor" && err != zk.ErrNoNode {
+			w.Errorf("%s: the cursor is %q, %v", name, cursor, err)
+		}
+	}
+}
+
 // loggedOnce: as many lines tell of a failure as there were attempts.
 func (w *world) loggedOnce(all map[string]fault) {
 	log, err := os.ReadFile(filepath.Join(w.dir, "node0.log"))
@@ -282,101 +305,4 @@ func (w *world) arrives(ctx context.Context, topic, text string) {
 	if err != nil {
 		w.Errorf("%s: %v", topic, err)
 	}
-}
-
-// purged names a binlog file that the server had once.
-func (w *world) purged() string {
-	w.Helper()
-	conn := w.admin()
-	before, err := local.End(conn)
-	w.must(err)
-	w.exec(conn, "FLUSH BINARY LOGS")
-	w.from, err = local.End(conn)
-	w.must(err)
-	keys := w.conf.Destinations[w.name]
-	keys["canal.instance.master.journal.name"], keys["canal.instance.master.position"] = w.from.File, fmt.Sprint(w.from.Offset)
-	w.until(w.Context(), "the purge of "+before.File, func() bool { // MariaDB keeps what a crash may need a little longer
-		w.exec(conn, "PURGE BINARY LOGS TO '"+w.from.File+"'")
-		r, err := conn.Execute("SHOW BINARY LOGS")
-		w.must(err)
-		first, err := r.GetString(0, 0)
-		w.must(err)
-		return first == w.from.File
-	})
-	return before.File
-}
-
-// laterServer is an address where the database server answers only after listen was called.
-func (w *world) laterServer() (addr string, listen func()) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	w.must(err)
-	addr = l.Addr().String()
-	w.must(l.Close())
-	server, err := w.Server(w.server)
-	w.must(err)
-	return addr, func() {
-		l, err := net.Listen("tcp", addr)
-		w.must(err)
-		w.Cleanup(func() { _ = l.Close() })
-		go func() {
-			for {
-				from, err := l.Accept()
-				if err != nil {
-					return
-				}
-				to, err := net.Dial("tcp", server)
-				if err != nil {
-					_ = from.Close()
-					continue
-				}
-				go func() { _, _ = io.Copy(to, from); _ = to.Close() }()
-				go func() { _, _ = io.Copy(from, to); _ = from.Close() }()
-			}
-		}()
-	}
-}
-
-func (w *world) account(user, password, rights string) {
-	w.Helper()
-	conn := w.admin()
-	w.exec(conn, fmt.Sprintf("CREATE USER '%s'@'%%' IDENTIFIED BY '%s'", user, password), fmt.Sprintf("GRANT %s ON *.* TO '%s'@'%%'", rights, user))
-	w.Cleanup(func() { _ = local.Exec(conn, "DROP USER '"+user+"'@'%'") })
-}
-
-func (w *world) widen(topic string) {
-	cl, err := kgo.NewClient(kgo.SeedBrokers(w.Kafka))
-	w.must(err)
-	defer cl.Close()
-	answers, err := kadm.NewClient(cl).UpdatePartitions(w.Context(), 4, topic)
-	w.must(err)
-	w.must(answers.Error())
-}
-
-// putCursor writes a destination's cursor node; an empty text deletes it.
-func (w *world) putCursor(destination, text string) {
-	w.Helper()
-	conn, _, err := zk.Connect([]string{w.ZooKeeper}, 10*time.Second, zk.WithLogInfo(false))
-	w.must(err)
-	defer conn.Close()
-	path := "/otter/canal/destinations/" + destination + "/1001/cursor"
-	for i := range path {
-		if i > 0 && path[i] == '/' {
-			if _, err := conn.Create(path[:i], nil, 0, zk.WorldACL(zk.PermAll)); err != nil && err != zk.ErrNodeExists {
-				w.Fatal(err)
-			}
-		}
-	}
-	_ = conn.Delete(path, -1)
-	if text != "" {
-		_, err = conn.Create(path, []byte(text), 0, zk.WorldACL(zk.PermAll))
-		w.must(err)
-	}
-}
-
-// canalCursor is the end of the binlog as Canal would write it.
-func (w *world) canalCursor() string {
-	end, err := local.End(w.admin())
-	w.must(err)
-	return fmt.Sprintf(`{"@type":"com.alibaba.otter.canal.protocol.position.LogPosition","identity":{"slaveId":-1,"sourceAddress":{"address":"127.0.0.1","port":3306}},`+
-		`"postion":{"gtid":"","included":false,"journalName":"%s","position":%d,"serverId":1,"timestamp":1700000000000}}`, end.File, end.Offset)
 }

@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -19,19 +18,6 @@ import (
 
 	"github.com/canal-relay/canal-relay/deploy/local"
 )
-
-// servers does something to servers of the stack: restart, kill, up, pause, resume.
-func (w *world) servers(command string, names ...string) {
-	w.Helper()
-	script := strings.Fields(os.Getenv("CANAL_RELAY_STACK_SCRIPT"))
-	if len(script) == 0 {
-		w.Fatal("CANAL_RELAY_STACK_SCRIPT is not set: it is the stack's own command, with its --name")
-	}
-	args := append(append(script[1:], command), names...)
-	if out, err := exec.Command(script[0], args...).CombinedOutput(); err != nil {
-		w.Fatalf("stack %s %v: %v\n%s", command, names, err, out)
-	}
-}
 
 // log is what a node has logged.
 func (w *world) log(node int) string {
