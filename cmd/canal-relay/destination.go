@@ -43,7 +43,7 @@ func newStarter(node *config.Node, i *config.Instance, cursor mqstarter.Cursor, 
 		if err != nil {
 			return nil, err
 		}
-		return newSource(i, from, reader, reader, newHistory(node, i, log), d, log)
+		return newSource(i, from, reader, reader, newHistory(i, log), d, log)
 	}
 	dial := func() (mqstarter.Producer, error) { return kafka.New(i.Kafka, log) }
 	return &starter{Starter: mqstarter.New(c, cursor, open, dial, d, log), memory: i.Relay.Memory, metrics: d}, nil
@@ -72,13 +72,15 @@ type storedHistory interface {
 	closer
 }
 
-// newHistory returns where a destination's table definitions are kept: a topic
-// that all nodes reach, or, without ZooKeeper, a file beside the position.
-func newHistory(node *config.Node, i *config.Instance, log *slog.Logger) storedHistory {
-	if node.ZooKeeper == "" {
+// newHistory returns where a destination's table definitions are kept.
+func newHistory(i *config.Instance, log *slog.Logger) storedHistory {
+	switch i.History.Store {
+	case config.StoreFile:
 		return history.NewFile(filepath.Join(filepath.Dir(i.MetaFile), "schema.db"))
+	case config.StoreMySQL:
+		return history.NewMySQL(i.History.MySQL, i.Name, log)
 	}
-	return kafka.NewHistory(i.Kafka, node.Cluster+"-schema", i.Name, log)
+	return kafka.NewHistory(i.Kafka, i.History.Topic, i.Name, log)
 }
 
 // source is a relay with what it reads from: built for a term, gone with it.
@@ -109,6 +111,7 @@ func newSource(i *config.Instance, from position.Resume, events binlog.Events, d
 	}
 	types := schema.DefaultConfig()
 	types.ServerTypes = !i.Structures
+	types.SnapshotEvery, types.Expire = i.History.Interval, i.History.Expire
 	s.tracker = schema.NewTracker(types, asked, stored)
 	c.Tracker = s.tracker
 	s.Relay = relay.New(c, from, events, d, log)

@@ -55,7 +55,7 @@ func standing(entries []Entry, at position.Position) []Entry {
 		}
 		for n := len(kept); n > 0; n-- {
 			last := kept[n-1].At
-			if before(last, e.At) && (e.Schema != "" || !before(e.At, last)) {
+			if before(last, e.At) && (e.Schema != "" || e.Snapshot != 0 || !before(e.At, last)) {
 				break
 			}
 			kept = kept[:n-1]
@@ -89,8 +89,12 @@ func newest(entries []Entry, before int64) int {
 // remove.
 func Needless(entries []Entry, before time.Time) int { return newest(entries, before.Unix()) }
 
-// before reports that p is known not to be after q.
+// before reports that p is known not to be after q. A position that names no
+// point is before every other.
 func before(p, q position.Position) bool {
+	if p.IsZero() {
+		return true
+	}
 	covered, comparable := q.Covers(p)
 	return covered && comparable
 }
@@ -133,6 +137,10 @@ func (t *Tracker) take(e Entry) error {
 	switch {
 	case e.Snapshot != 0:
 		t.snapped, t.changed = time.Unix(e.Snapshot, 0), false
+		if e.SQL != "" { // Canal's
+			_, _, err := t.replay(s)
+			return err
+		}
 		if e.Layout != nil {
 			t.tables[t.key(e.Layout.Table.Schema, e.Layout.Table.Name)] = e.Layout.tracked()
 		} else if e.Schema != "" {

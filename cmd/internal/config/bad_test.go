@@ -81,7 +81,7 @@ func TestBadInput(t *testing.T) {
 			`shop/instance.properties:4: canal.mq.topic: it is missing: name a topic, or set canal.mq.dynamicTopic`}},
 		{"secret", nil, []string{"canal.relay.secret.canal.instance.dbPassword.file = nowhere", "canal.relay.secret.canal.port.file = x"}, []string{
 			`shop/instance.properties:4: canal.relay.secret.canal.instance.dbPassword.file: open nowhere: no such file or directory: make the file readable for this user, or remove the key`,
-			`shop/instance.properties:5: canal.relay.secret.canal.port.file: canal.port is not a secret that can stand in a file: choose canal.instance.dbPassword, kafka.sasl.jaas.config, kafka.ssl.keystore.key, canal.relay.http.password`}},
+			`shop/instance.properties:5: canal.relay.secret.canal.port.file: canal.port is not a secret that can stand in a file: choose canal.instance.dbPassword, canal.instance.tsdb.dbPassword, kafka.sasl.jaas.config, kafka.ssl.keystore.key, canal.relay.http.password`}},
 		{"key store", []string{"kafka.security.protocol = SSL", "kafka.ssl.truststore.location = x.jks"}, nil, []string{
 			`canal.properties: kafka.ssl.truststore.type: "JKS": ` + noJKS}},
 		{"login", []string{"kafka.security.protocol = SASL_SSL", "kafka.sasl.mechanism = SCRAM-SHA-256", "kafka.sasl.jaas.config = x.ScramLoginModule required username=\"u\";"}, nil, []string{

@@ -35,6 +35,7 @@ type Instance struct {
 	// Structures is canal.instance.tsdb.enable: mysqlType is the text of the
 	// statement that made the column, not that of SHOW CREATE TABLE.
 	Structures bool
+	History    History
 
 	Route   route.Config
 	Kafka   kafka.Config
@@ -114,6 +115,7 @@ func (l *loader) instance(node *Node, name string) (Instance, bool) {
 func (r *reader) instance(node *Node) Instance {
 	i := Instance{Name: r.destination}
 	r.persistence(&i)
+	i.History = r.history(node)
 	i.Source = r.binlog(node)
 	i.Filter = r.filter()
 	i.Relay = relay.Config{

@@ -1,12 +1,10 @@
 package keys
 
-import "strings"
-
 const (
 	noStandby = "a standby source is not available in this version: put a proxy or a virtual address before the pair"
 	noTLS     = "TLS to the source is not available in this version: remove it, or use a local tunnel"
 	noGroup   = "group mode is not available in this version: make one destination of each source"
-	noStore   = "Canal's own structure store is not read: definitions come from the source, follow every DDL, and are kept in Kafka, without ZooKeeper in a file beside meta.dat"
+	noStore   = "Canal's H2 file is not read: the first start takes the source's present definitions; see canal.relay.schema.store for where they are kept"
 	detect    = "the source sends a heartbeat over the binlog connection; two missing ones end it"
 )
 
@@ -60,11 +58,11 @@ var instanceKeys = []Key{
 	{"canal.instance.tsdb.enable", Honoured, ScopeInstance, Bool, "true", "false: mysqlType is always what SHOW CREATE TABLE prints", nil},
 	{"canal.instance.tsdb.spring.xml", Ignored, ScopeInstance, Text, "", noStore, nil},
 	{"canal.instance.tsdb.dir", Ignored, ScopeInstance, Path, "", noStore, nil},
-	{"canal.instance.tsdb.url", Refused, ScopeInstance, Text, "", "a structure store in MySQL is not available in this version: remove it; definitions are kept in Kafka, without ZooKeeper in a file beside meta.dat", func(v string) bool { return !strings.HasPrefix(v, "jdbc:mysql:") }},
-	{"canal.instance.tsdb.dbUsername", Ignored, ScopeInstance, Text, "", noStore, nil},
-	{"canal.instance.tsdb.dbPassword", Ignored, ScopeInstance, Password, "", noStore, nil},
-	{"canal.instance.tsdb.snapshot.interval", Ignored, ScopeInstance, Number, "24", noStore, nil},
-	{"canal.instance.tsdb.snapshot.expire", Ignored, ScopeInstance, Number, "360", noStore, nil},
+	{"canal.instance.tsdb.url", Honoured, ScopeInstance, Text, "", "jdbc:mysql://host:port/database: the schema history is kept in Canal's tables there; an H2 file is not read", nil},
+	{"canal.instance.tsdb.dbUsername", Honoured, ScopeInstance, Text, "", "account of that database", nil},
+	{"canal.instance.tsdb.dbPassword", Honoured, ScopeInstance, Password, "", "its password", nil},
+	{"canal.instance.tsdb.snapshot.interval", Honoured, ScopeInstance, Number, "24", "hours between snapshots of the schema history, if tables changed; 0: none", nil},
+	{"canal.instance.tsdb.snapshot.expire", Honoured, ScopeInstance, Number, "360", "hours for which schema history is kept; 0: for ever", nil},
 
 	{"canal.instance.master.address", Honoured, ScopeInstance, Text, "", "the source, host:port", nil},
 	{"canal.instance.master.journal.name", Honoured, ScopeInstance, Text, "", "binlog file to start in when no position is stored", nil},

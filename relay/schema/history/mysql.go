@@ -1,0 +1,276 @@
+package history
+
+import (
+	"context"
+	"crypto/sha1"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-mysql-org/go-mysql/client"
+	"github.com/go-mysql-org/go-mysql/mysql"
+
+	"github.com/canal-relay/canal-relay/relay/position"
+	"github.com/canal-relay/canal-relay/relay/schema"
+	"github.com/canal-relay/canal-relay/relay/schema/ddl/lex"
+)
+
+// MySQLConfig is where Canal's structure store is (canal.instance.tsdb.*).
+type MySQLConfig struct {
+	Addr           string // host:port
+	Database       string
+	User, Password string
+}
+
+// MySQL is the history of one destination in Canal's own tables meta_snapshot
+// and meta_history, so that both can use what the other has stored. What Canal
+// has no column for stands in extra, and in a comment in a snapshot's data. It is
+// made for a term and closed at its end.
+type MySQL struct {
+	config      MySQLConfig
+	destination string
+	log         *slog.Logger
+	conn        *client.Conn   // from the first use on
+	parts       []schema.Entry // of a snapshot that is not whole yet
+	away        bool           // it was said that the server is away
+}
+
+const (
+	retryPause = time.Second
+	ours       = "canal-relay" // key of our comment in a snapshot's data
+	anyServer  = "-1"          // Canal's server id for what stands at no event
+)
+
+// Canal's tables, by its columns (reference: its meta_snapshot and meta_history).
+var canalTables = []string{
+	`CREATE TABLE IF NOT EXISTS meta_snapshot (` + canalColumns + `, data LONGTEXT, extra TEXT` + canalKeys,
+	`CREATE TABLE IF NOT EXISTS meta_history (` + canalColumns + `, use_schema VARCHAR(1024), sql_schema VARCHAR(1024), sql_table VARCHAR(1024),
+sql_text LONGTEXT, sql_type VARCHAR(256), extra TEXT` + canalKeys,
+}
+
+const (
+	canalColumns = `id BIGINT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY, gmt_create DATETIME NOT NULL, gmt_modified DATETIME NOT NULL,
+destination VARCHAR(128), binlog_file VARCHAR(64), binlog_offest BIGINT, binlog_master_id VARCHAR(64), binlog_timestamp BIGINT`
+	canalKeys = `, UNIQUE KEY binlog_file_offest (destination, binlog_master_id, binlog_file, binlog_offest), KEY destination (destination),
+KEY destination_timestamp (destination, binlog_timestamp), KEY gmt_modified (gmt_modified)) DEFAULT CHARSET=utf8mb4`
+)
+
+// NewMySQL returns the history of a destination in a database. It does no I/O.
+func NewMySQL(c MySQLConfig, destination string, l *slog.Logger) *MySQL {
+	return &MySQL{config: c, destination: destination, log: l}
+}
+
+// Close lets go of the connection.
+func (h *MySQL) Close() {
+	if h.conn != nil {
+		_ = h.conn.Close()
+		h.conn = nil
+	}
+}
+
+// run runs a statement, waiting for a server that is away.
+func (h *MySQL) run(ctx context.Context, query string, args ...any) (*mysql.Result, error) {
+	for {
+		r, err := h.try(ctx, query, args)
+		var answer *mysql.MyError
+		if err == nil || ctx.Err() != nil {
+			return r, err
+		}
+		if errors.As(err, &answer) {
+			return nil, fmt.Errorf("schema store %s on %s: %w", h.config.Database, h.config.Addr, answer)
+		}
+		h.Close()
+		if !h.away {
+			h.away = true
+			h.log.Warn("the schema store is away, waiting for it", "address", h.config.Addr, "err", err.Error())
+		}
+		select {
+		case <-time.After(retryPause):
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+func (h *MySQL) try(ctx context.Context, query string, args []any) (*mysql.Result, error) {
+	if h.conn == nil {
+		conn, err := client.ConnectWithContext(ctx, h.config.Addr, h.config.User, h.config.Password, h.config.Database, 10*time.Second)
+		if err != nil {
+			return nil, err
+		}
+		h.conn = conn
+		for _, sql := range append([]string{"SET NAMES utf8mb4"}, canalTables...) {
+			if _, err := conn.Execute(sql); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return h.conn.Execute(query, args...)
+}
+
+// Load returns the newest snapshot at or before a position, and what follows it.
+func (h *MySQL) Load(ctx context.Context, at position.Position) ([]schema.Entry, error) {
+	until := int64(1) << 62
+	if !at.Time.IsZero() {
+		until = at.Time.UnixMilli()
+	}
+	r, err := h.run(ctx, "SELECT "+canalPosition+", data FROM meta_snapshot WHERE destination = ? AND binlog_timestamp <= ? ORDER BY binlog_timestamp DESC, id DESC LIMIT 1",
+		h.destination, until)
+	if err != nil {
+		return nil, err
+	}
+	var entries []schema.Entry
+	var taken position.Position // where the snapshot was
+	since := int64(-1 << 62)
+	if r.RowNumber() > 0 {
+		since, _ = r.GetInt(0, 3)
+		data, _ := r.GetString(0, 4)
+		if entries, err = snapshotOf(data, positionOf(r, 0, at)); err != nil {
+			return nil, fmt.Errorf("read a snapshot of %s: %w", h.destination, err)
+		}
+		if id, _ := r.GetString(0, 2); id != anyServer && len(entries) > 0 {
+			taken = entries[0].At
+		}
+	}
+	r, err = h.run(ctx, "SELECT "+canalPosition+", use_schema, sql_text, extra FROM meta_history WHERE destination = ? AND binlog_timestamp >= ? AND binlog_timestamp <= ? ORDER BY id",
+		h.destination, since, until)
+	if err != nil {
+		return nil, err
+	}
+	for i := range r.RowNumber() {
+		e := schema.Entry{At: positionOf(r, i, at)}
+		extra, _ := r.GetString(i, 6)
+		if strings.HasPrefix(extra, "{") {
+			if err := json.Unmarshal([]byte(extra), &e); err != nil {
+				return nil, fmt.Errorf("read the history of %s: %w", h.destination, err)
+			}
+		}
+		if e.Database, _ = r.GetString(i, 4); e.Schema != "" {
+			e.Database = ""
+		}
+		e.SQL, _ = r.GetString(i, 5)
+		e.Database, e.SQL = strings.Clone(e.Database), strings.Clone(e.SQL) // the driver uses its memory again
+		if within(e, taken) {
+			continue
+		}
+		entries = append(entries, e)
+	}
+	return entries, nil
+}
+
+// within reports that a snapshot has an entry in it. A definition that was
+// fetched at the snapshot's own position came after it.
+func within(e schema.Entry, taken position.Position) bool {
+	covered, comparable := taken.Covers(e.At)
+	after, _ := e.At.Covers(taken)
+	return covered && comparable && (e.Schema == "" || !after)
+}
+
+const canalPosition = "binlog_file, binlog_offest, binlog_master_id, binlog_timestamp"
+
+// positionOf is the position of a row, on the server of the position asked for.
+// A row of another server, or of none, is before it: its time says so.
+func positionOf(r *mysql.Result, i int, at position.Position) position.Position {
+	var p position.Position
+	id, _ := r.GetString(i, 2)
+	if file, _ := r.GetString(i, 0); id != anyServer && (at.ServerID == 0 || id == strconv.FormatUint(uint64(at.ServerID), 10)) {
+		p = at
+		p.File, p.GTIDs, p.Prepared = strings.Clone(file), "", nil
+		p.Offset, _ = r.GetUint(i, 1)
+	}
+	ms, _ := r.GetInt(i, 3)
+	p.Time = time.UnixMilli(ms)
+	return p
+}
+
+// snapshotOf reads a snapshot's data: an object of schema and CREATE TABLE texts.
+func snapshotOf(data string, at position.Position) ([]schema.Entry, error) {
+	var texts map[string]string
+	if err := json.Unmarshal([]byte(data), &texts); err != nil {
+		return nil, err
+	}
+	var entries []schema.Entry
+	if text := texts[ours]; text != "" {
+		err := json.Unmarshal([]byte(strings.TrimSuffix(strings.TrimPrefix(text, "/* "), " */")), &entries)
+		return entries, err
+	}
+	for name, text := range texts {
+		for _, sql := range lex.SplitStatements(text) {
+			entries = append(entries, schema.Entry{At: at, Database: name, SQL: sql, Snapshot: max(at.Time.Unix(), 1)})
+		}
+	}
+	for i := range entries {
+		entries[i].Part, entries[i].Of = i+1, len(entries)
+	}
+	return entries, nil
+}
+
+// Append stores an entry. One at the same position is replaced.
+func (h *MySQL) Append(ctx context.Context, e schema.Entry) error {
+	if e.Snapshot != 0 {
+		if h.parts = append(h.parts, e); e.Part < e.Of {
+			return nil
+		}
+		parts := h.parts
+		h.parts = nil
+		return h.snapshot(ctx, parts)
+	}
+	file, id := e.At.File, strconv.FormatUint(uint64(e.At.ServerID), 10)
+	if e.Schema != "" { // many may stand at one position
+		file, id = fmt.Sprintf("%x", sha1.Sum([]byte(e.At.File+"\x00"+e.Schema+"\x00"+e.Table))), anyServer
+	}
+	database := e.Database
+	if e.Schema != "" {
+		database = e.Schema
+	}
+	rest := e
+	rest.SQL, rest.Database = "", ""
+	extra, err := json.Marshal(rest)
+	if err != nil {
+		return err
+	}
+	_, err = h.run(ctx, `REPLACE INTO meta_history (gmt_create, gmt_modified, destination, binlog_file, binlog_offest, binlog_master_id, binlog_timestamp,
+use_schema, sql_schema, sql_table, sql_text, sql_type, extra) VALUES (NOW(), NOW(), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		h.destination, file, e.At.Offset, id, e.At.Time.UnixMilli(), database, e.Schema, e.Table, e.SQL, "", string(extra))
+	return err
+}
+
+func (h *MySQL) snapshot(ctx context.Context, parts []schema.Entry) error {
+	own, err := json.Marshal(parts)
+	if err != nil {
+		return err
+	}
+	texts := map[string]string{ours: "/* " + strings.ReplaceAll(string(own), "*/", `*\u002f`) + " */"}
+	for _, e := range parts {
+		if e.Layout != nil {
+			texts[e.Schema] += e.Layout.Create() + "; \n"
+		}
+	}
+	data, err := json.Marshal(texts)
+	if err != nil {
+		return err
+	}
+	at := parts[0].At
+	_, err = h.run(ctx, `REPLACE INTO meta_snapshot (gmt_create, gmt_modified, destination, binlog_file, binlog_offest, binlog_master_id, binlog_timestamp, data, extra)
+VALUES (NOW(), NOW(), ?, ?, ?, ?, ?, ?, '')`, h.destination, at.File, at.Offset, strconv.FormatUint(uint64(at.ServerID), 10), at.Time.UnixMilli(), string(data))
+	return err
+}
+
+// Trim deletes rows before the newest snapshot of before a time.
+func (h *MySQL) Trim(ctx context.Context, before time.Time) error {
+	r, err := h.run(ctx, "SELECT COALESCE(MAX(binlog_timestamp), 0) FROM meta_snapshot WHERE destination = ? AND binlog_timestamp < ?", h.destination, before.UnixMilli())
+	if err != nil {
+		return err
+	}
+	oldest, _ := r.GetInt(0, 0)
+	for _, table := range []string{"meta_snapshot", "meta_history"} {
+		if _, err := h.run(ctx, "DELETE FROM "+table+" WHERE destination = ? AND binlog_timestamp > 0 AND binlog_timestamp < ?", h.destination, oldest); err != nil {
+			return err
+		}
+	}
+	return nil
+}
