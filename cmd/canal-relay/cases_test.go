@@ -18,14 +18,14 @@ import (
 //	                           design and README have it; its table may be excluded: TestExcludedTable)
 //	DT-25                      TestRecorded/old-times.mariadb, row-metadata.mariadb, TestGolden/49-mariadb-compressed-column
 //	CS-01, 02, 05              TestRecorded/cases.mysql, tables mc, d, d2; row-metadata.mariadb; every code: event/charset
-//	CS-06                      sqltext.TestStatusVars, TestGolden/43-connection-charset-gbk
+//	CS-06                      TestRecorded/events.mysql, tables 表 and café; sqltext.TestStatusVars, TestGolden/43-connection-charset-gbk
 //	TM-02                      TestRecorded/cases.mysql, table dst, in UTC and New York
 //	TM-04, 06                  TestRecorded/cases.mysql, tables tm, fr
 //	EV-01                      TestRecorded/cases.mysql, table cmp; TestGolden/21-compressed
 //	EV-03                      TestGolden/22-xa, relay tests of XA
-//	EV-05                      TestGolden/41-statement-format, relay.TestStatementStop
+//	EV-05                      TestRecorded/events.mysql, TestStatements; TestGolden/41-statement-format, relay.TestStatementStop
 //	EV-07                      TestGolden/50-…, 55-…, TestRecorded/old-times.mariadb
-//	EV-09, 11                  relay/binlog/track tests, relay.TestLive… on real servers
+//	EV-09, 11                  TestRecorded/events.mysql, tables mi, m1, m2; relay/binlog/track tests, relay.TestLive… on real servers
 //
 // The binlogs of TestRecorded were written by MySQL 9.7 and MariaDB 10.11; the texts were compared with what SELECT showed.
 func TestRecorded(t *testing.T) {
@@ -65,7 +65,7 @@ func TestRecorded(t *testing.T) {
 	}
 }
 
-// tailFile runs the command over a binlog file with more lines of instance.properties.
+// tailCase runs the command over a binlog file with more lines of instance.properties.
 func tailCase(t *testing.T, path, zone string, lines ...string) ([]record, string, int) {
 	t.Helper()
 	dir := t.TempDir()
@@ -89,9 +89,9 @@ func rowsOf(t *testing.T, records []record) string {
 	var out strings.Builder
 	for _, r := range records {
 		var m struct {
-			Type, Table string
-			Data, Old   []json.RawMessage
-			SQLType     json.RawMessage
+			Type, Table, SQL string
+			Data, Old        []json.RawMessage
+			SQLType          json.RawMessage
 		}
 		if err := json.Unmarshal([]byte(r.Value), &m); err != nil {
 			t.Fatalf("%v in %.200s", err, r.Value)
@@ -105,6 +105,8 @@ func rowsOf(t *testing.T, records []record) string {
 		}
 		if m.Data != nil {
 			fmt.Fprintf(&out, "  %s\n", m.SQLType)
+		} else {
+			fmt.Fprintf(&out, "%s %s: %s\n", m.Type, m.Table, shortened([]byte(strings.ReplaceAll(m.SQL, "\n", " "))))
 		}
 	}
 	return out.String()
@@ -121,6 +123,22 @@ func shortened(row []byte) string {
 		end--
 	}
 	return fmt.Sprintf("%s … %d bytes", row[:end], len(row))
+}
+
+// What changes rows and has no message is counted and named all the same: here REPLACE and LOAD DATA, of which Canal says nothing.
+func TestStatements(t *testing.T) {
+	_, errs, code := tailCase(t, "testdata/binlogs/events.mysql.binlog", "UTC", `canal.instance.filter.regex = nv\\.m2`)
+	if code != 0 || strings.Contains(errs, "logged as a statement") {
+		t.Errorf("none of them is of a captured table: exit %d: %s", code, errs)
+	}
+	_, errs, code = tailCase(t, "testdata/binlogs/events.mysql.binlog", "UTC")
+	if code != 0 || !strings.Contains(errs, "logged as a statement") || !strings.Contains(errs, "table=nv.m1") {
+		t.Errorf("exit %d: %s", code, errs)
+	}
+	_, errs, code = tailCase(t, "testdata/binlogs/events.mysql.binlog", "UTC", "canal.relay.statement.dml = stop")
+	if code == 0 || !strings.Contains(errs, "a change of nv.m1 was logged as a statement") {
+		t.Errorf("exit %d: %s", code, errs)
+	}
 }
 
 // Rows of a table that the filter refuses are never decoded, whatever they hold.

@@ -131,3 +131,18 @@ func ReadVars(b []byte) (v Vars) {
 	}
 	return v
 }
+
+// LoadQuery is the text and the default database of an EXECUTE_LOAD_QUERY
+// event, from its body without checksum; both empty if the bytes hold neither.
+// It is a query event with 13 bytes more before the status variables.
+func LoadQuery(b []byte) (sql, database string) {
+	const fixed = 13 + 13
+	if len(b) < fixed {
+		return "", ""
+	}
+	db, status := int(b[8]), int(binary.LittleEndian.Uint16(b[11:]))
+	if b = b[fixed:]; len(b) < status+db+1 {
+		return "", ""
+	}
+	return ReadVars(b[:status]).Text(b[status+db+1:]), string(b[status : status+db])
+}

@@ -47,6 +47,9 @@ func Results(sql, database string, o ddl.Options, read []ddl.Result) []ddl.Resul
 		}
 		switch r.kind {
 		case ddl.Insert, ddl.Update, ddl.Delete:
+			if n, ok := Unannounced(sql, database, o); ok {
+				return []ddl.Result{{Kind: r.kind, Schema: n.Schema, Table: n.Table}}
+			}
 			return []ddl.Result{dml(r.kind, database, read)}
 		}
 		names := reader{lex.NewCursor(text[at[1]:], o), database}

@@ -62,7 +62,7 @@ func TestResults(t *testing.T) {
 		" INSERT INTO t VALUES (1)":                         one(ddl.Insert, "d", ""),
 		"insertx":                                           one(ddl.Insert, "d", ""),
 		"merge x":                                           one(ddl.Insert, "d", ""),
-		"replace into t values(1)":                          one(ddl.Insert, "d", ""),
+		"replace into t values(1)":                          one(ddl.Insert, "d", "t"),
 		"update t set a = 1":                                one(ddl.Update, "d", ""),
 		"delete from t":                                     one(ddl.Delete, "d", ""),
 		"with x as (select 1) update t set a = 1":           query,
@@ -86,5 +86,22 @@ func TestResultsOfDML(t *testing.T) {
 	read := []ddl.Result{{Kind: ddl.Insert, Schema: "d", Table: "t"}}
 	if diff := cmp.Diff(read, Results("insert into t values (1)", "x", ddl.Options{}, read)); diff != "" {
 		t.Error(diff)
+	}
+}
+
+func TestUnannounced(t *testing.T) {
+	for sql, want := range map[string]ddl.Name{
+		"REPLACE INTO t VALUES (1)":                                         {Schema: "d", Table: "t"},
+		"/* c */ replace low_priority `x`.`y z` SET a = 1":                  {Schema: "x", Table: "y z"},
+		"LOAD DATA INFILE 'into table a' IGNORE INTO TABLE `m1` (a, b)":     {Schema: "d", Table: "m1"},
+		"LOAD XML LOCAL INFILE 'x' INTO TABLE s.t ROWS IDENTIFIED BY '<r>'": {Schema: "s", Table: "t"},
+		"LOAD DATA INFILE 'x'":                                              {},
+		"INSERT INTO t VALUES (1)":                                          {},
+		"REPLACE":                                                           {},
+	} {
+		got, ok := Unannounced(sql, "d", ddl.Options{})
+		if ok != (want != ddl.Name{}) || ok && got != want {
+			t.Errorf("%s: %v, %v", sql, got, ok)
+		}
 	}
 }
