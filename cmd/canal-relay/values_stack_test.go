@@ -57,6 +57,10 @@ func TestStackValues(t *testing.T) {
 					v.write(*valueRows, image)
 				}
 				w.exec(conn, "SET SESSION binlog_row_image = FULL")
+				if server == "mariadb" {
+					w.exec(conn, "SET GLOBAL mysql56_temporal_format = OFF")
+					defer w.exec(conn, "SET GLOBAL mysql56_temporal_format = ON")
+				}
 				o.write(*valueRows, "FULL")
 			})
 			ours := tailChanges(t, w, path, zone, nil)

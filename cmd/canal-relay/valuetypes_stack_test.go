@@ -33,7 +33,11 @@ func valueTypes(server string, zone *time.Location) (common, odd []valueType) {
 	address := func(bytes int, format string) func(*rand.Rand) string {
 		return func(r *rand.Rand) string { return fmt.Sprintf(format, sparse(r, bytes)) }
 	}
-	return common, append(plain,
+	old := temporalTypes(zone)[2:5] // without fractions: made with mysql56_temporal_format=OFF, they are stored as ever before
+	for i := range old {
+		old[i].ddl = strings.TrimSuffix(old[i].ddl, "(0)")
+	}
+	return common, append(append(plain, old...),
 		valueType{ddl: "UUID", sel: "CAST(%s AS CHAR)", value: address(16, "CAST(X'%x' AS UUID)")},
 		valueType{ddl: "INET4", sel: "CAST(%s AS CHAR)", value: address(4, "CAST(X'%x' AS INET4)")},
 		valueType{ddl: "INET6", sel: "CAST(%s AS CHAR)", value: address(16, "CAST(X'%x' AS INET6)")})
