@@ -48,6 +48,9 @@ type Config struct {
 	Filter  *filter.Filter  // which tables are captured
 	Drop    filter.Config   // its flags: kinds of event that are not
 	Tracker *schema.Tracker // table definitions
+	// Defined is told which definition of a table is used, and where it came from
+	// (schema.FromStatement, …), whenever that changes. Nil: nobody is.
+	Defined func(schema, table, from string)
 
 	// SimpleDDL announces statements as Canal does with filter.druid.ddl=false.
 	// Table layouts follow them all the same.

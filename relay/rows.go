@@ -154,6 +154,9 @@ func (a *assembler) tryRows(m *tableMap, ev *replication.RowsEvent, i *imageRows
 				m.layout = nil
 				return 0, err
 			}
+			if tell := a.r.c.Defined; tell != nil {
+				tell(m.schema, m.name, a.r.c.Tracker.From(m.schema, m.name))
+			}
 		}
 		m.version = a.version
 	}

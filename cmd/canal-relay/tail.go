@@ -158,6 +158,13 @@ func (t *tail) open(ctx context.Context, i *config.Instance, from position.Resum
 		return newSource(i, from, reader, reader, nil, nil, log)
 	}
 	i.Relay.Files = true
+	said := map[string]bool{}
+	i.Relay.Defined = func(schema, table, from string) {
+		if name := schema + "." + table; !said[name] {
+			said[name] = true
+			fmt.Fprintf(t.stderr, "canal-relay: table %s is defined by %s\n", name, from)
+		}
+	}
 	s, err := newSource(i, from, binlog.NewFiles(t.binlogs...), nil, nil, nil, log)
 	if err != nil || t.schema == "" {
 		return s, err

@@ -96,7 +96,7 @@ func (t *Tracker) follow(st ddl.Statement, err error, q Statement) (bool, error)
 	if err != nil && len(st.Changes) == 0 {
 		t.unread++ // it names no table
 	}
-	t.normal = nil
+	t.normal, t.script = nil, q.script
 	if t.config.ServerTypes || q.script {
 		t.normal = &server{q.MariaDB, q.Version}
 	}
@@ -186,7 +186,12 @@ func (t *Tracker) createTable(c ddl.CreateTable) bool {
 	case c.Unknown:
 		return t.drop(c.Name)
 	}
-	t.put(c.Name, t.create(c))
+	l := t.create(c)
+	l.from = FromStatement
+	if t.script {
+		l.from = FromScript
+	}
+	t.put(c.Name, l)
 	return true
 }
 

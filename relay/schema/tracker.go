@@ -82,6 +82,7 @@ type Tracker struct {
 	unread    uint64
 	snapped   time.Time // when the last snapshot was taken
 	changed   bool      // something was stored since
+	script    bool      // the statement at hand is a script's
 	normal    *server   // whose types new columns have; nil: as written
 }
 
@@ -92,6 +93,7 @@ type key struct{ schema, table string }
 type layout struct {
 	*Table
 	charset   string   // default of new columns
+	from      string   // FromStatement, …
 	versioned bool     // MariaDB: ends in the two hidden columns of system versioning
 	period    []string // MariaDB: name, start and end of an application-time period
 }
@@ -116,6 +118,7 @@ func (t *Tracker) Table(ctx context.Context, schema, name string) (*Table, error
 	if err != nil {
 		return nil, err
 	}
+	l.from = FromSource
 	t.tables[t.key(schema, name)] = l
 	err = t.record(ctx, Entry{At: t.at, Schema: schema, Table: name, SQL: text, MariaDB: t.config.MariaDB, Version: t.config.Version})
 	if err != nil {
@@ -128,6 +131,23 @@ func (t *Tracker) Table(ctx context.Context, schema, name string) (*Table, error
 // source asks, and whose texts the tracker reads.
 func (t *Tracker) Serve(mariaDB bool, version uint32) {
 	t.config.MariaDB, t.config.Version = mariaDB, version
+}
+
+// Where a table's definition came from, for people.
+const (
+	FromStatement = "the DDL in the binlog"
+	FromScript    = "the schema file"
+	FromSource    = "the source, as it is now"
+	FromMetadata  = "the table metadata in the binlog"
+)
+
+// From tells where a table's definition came from, before the statements that
+// changed it since. A table that is not tracked has only its metadata.
+func (t *Tracker) From(schema, name string) string {
+	if l := t.find(schema, name); l != nil {
+		return l.from
+	}
+	return FromMetadata
 }
 
 // Known returns a table's layout if it is tracked, else nil: it asks nobody.
