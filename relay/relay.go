@@ -147,12 +147,8 @@ func fatal(err, failed error) bool {
 	if errors.Is(err, binlog.ErrAway) {
 		return false
 	}
-	for _, final := range []error{binlog.ErrPurged, binlog.ErrFormat, binlog.ErrStart, binlog.ErrDenied} {
-		if errors.Is(err, final) {
-			return true
-		}
-	}
-	return failed != nil
+	return failed != nil || errors.Is(err, binlog.ErrPurged) || errors.Is(err, binlog.ErrFormat) ||
+		errors.Is(err, binlog.ErrStart) || errors.Is(err, binlog.ErrDenied)
 }
 
 // Next returns the next batch in binlog order, waiting for one. Behind the last
