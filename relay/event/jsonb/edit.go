@@ -177,11 +177,13 @@ func (n *node) expand() error {
 // leg is a step of a path: a member's key or a cell's index.
 type leg struct {
 	key   []byte
-	index int // -1: a member
+	index int  // -1: a member
+	last  bool // the index counts from the last cell backwards
 }
 
 // apply does one difference; the path is JSON's as the server writes it:
-// $, .name, ."quoted name", [index].
+// $, .name, ."quoted name", [index], [last-index]. A cell 0 of what is no array
+// is the value itself.
 func (n *node) apply(op byte, path []byte, value node) error {
 	rest, ok := bytes.CutPrefix(path, []byte("$"))
 	if !ok || op > removeOp {
@@ -193,6 +195,13 @@ func (n *node) apply(op byte, path []byte, value node) error {
 	}
 	for {
 		l, behind, err := nextLeg(rest)
+		if err == nil && l.index == 0 && n.kind != smallArray && n.kind != largeArray && (len(behind) > 0 || op == replaceOp) {
+			if rest = behind; len(rest) > 0 {
+				continue
+			}
+			*n = value
+			return nil
+		}
 		if err == nil {
 			err = n.expand()
 		}
@@ -226,11 +235,19 @@ func nextLeg(path []byte) (l leg, rest []byte, err error) {
 	}
 	if path[0] == '[' {
 		digits, rest, ok := bytes.Cut(path[1:], []byte("]"))
+		back, last := bytes.CutPrefix(digits, []byte("last"))
+		if ok && last && len(back) == 0 {
+			return leg{last: true}, rest, nil
+		}
+		if last {
+			digits, last = bytes.CutPrefix(back, []byte("-"))
+			ok = ok && last
+		}
 		i, err := strconv.ParseUint(string(digits), 10, 31)
 		if !ok || err != nil {
 			return leg{}, nil, bad
 		}
-		return leg{index: int(i)}, rest, nil
+		return leg{index: int(i), last: last}, rest, nil
 	}
 	if path[0] != '.' {
 		return leg{}, nil, bad
@@ -241,7 +258,7 @@ func nextLeg(path []byte) (l leg, rest []byte, err error) {
 		if end < 0 {
 			end = len(path)
 		}
-		return leg{path[:end], -1}, path[end:], nil
+		return leg{key: path[:end], index: -1}, path[end:], nil
 	}
 	for end := 1; end < len(path); end++ {
 		switch path[end] {
@@ -252,7 +269,7 @@ func nextLeg(path []byte) (l leg, rest []byte, err error) {
 			if json.Unmarshal(path[:end+1], &key) != nil {
 				return leg{}, nil, bad
 			}
-			return leg{[]byte(key), -1}, path[end+1:], nil
+			return leg{key: []byte(key), index: -1}, path[end+1:], nil
 		}
 	}
 	return leg{}, nil, bad
@@ -263,7 +280,11 @@ func (n *node) find(l leg) (at int, found bool) {
 	if l.index < 0 {
 		return slices.BinarySearchFunc(n.keys, l.key, compareKeys)
 	}
-	return min(l.index, len(n.kids)), l.index < len(n.kids)
+	at = l.index
+	if l.last {
+		at = len(n.kids) - 1 - l.index
+	}
+	return max(min(at, len(n.kids)), 0), at >= 0 && at < len(n.kids)
 }
 
 // compareKeys is the order in which the server stores keys.
