@@ -92,6 +92,14 @@ func (a *assembler) begin(p position.Position) error {
 		if err := a.r.c.Tracker.Load(a.ctx, p); err != nil {
 			return fmt.Errorf("load table definitions: %w", err)
 		}
+		differ, err := a.r.c.Tracker.Check(a.ctx, a.r.c.Filter.Table)
+		if err != nil {
+			a.r.log.Warn("tables could not be compared with the source", "error", err)
+		}
+		for _, t := range differ {
+			a.r.d.Unusual("schema_drift")
+			a.r.log.Warn("a table is not what its logged changes made of it: taking the source's present definition", "table", t.Schema+"."+t.Name)
+		}
 		a.loaded = true
 	}
 	switch {

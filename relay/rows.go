@@ -2,11 +2,9 @@ package relay
 
 import (
 	"bytes"
-	"encoding/binary"
 	"errors"
 	"fmt"
 
-	"github.com/go-mysql-org/go-mysql/mysql"
 	"github.com/go-mysql-org/go-mysql/replication"
 
 	"github.com/canal-relay/canal-relay/relay/binlog"
@@ -81,9 +79,9 @@ func (a *assembler) rows(e *replication.BinlogEvent, ev *replication.RowsEvent, 
 	if kind == 0 {
 		return fmt.Errorf("%w: rows of %s.%s in an event of MySQL before 5.1", binlog.ErrFormat, m.schema, m.name)
 	}
-	image, err := images(e, ev, trailer)
+	image, err := wire.RowImages(e, ev, trailer)
 	if err != nil {
-		return fmt.Errorf("rows of %s.%s: %w", m.schema, m.name, err)
+		return fmt.Errorf("%w: rows of %s.%s: %w", binlog.ErrFormat, m.schema, m.name, err)
 	}
 	i := imageRows{update: update, partial: e.Header.EventType == replication.PARTIAL_UPDATE_ROWS_EVENT, image: image}
 	n, err := a.countRows(m, ev, &i)
@@ -133,7 +131,16 @@ func (a *assembler) countRows(m *tableMap, ev *replication.RowsEvent, i *imageRo
 	if n, again := a.tryRows(m, ev, i); again == nil {
 		return n, nil
 	}
-	return 0, err
+	// What the source has now is not it, but the table map may say all there is.
+	layout, again := a.newLayout(nil, ev.Table)
+	if again != nil {
+		return 0, err
+	}
+	if m.layout, again = layout, a.r.c.Tracker.Adopt(a.ctx, layout.Described()); again != nil {
+		return 0, again
+	}
+	a.version++
+	return a.tryRows(m, ev, i)
 }
 
 func (a *assembler) tryRows(m *tableMap, ev *replication.RowsEvent, i *imageRows) (int, error) {
@@ -146,11 +153,7 @@ func (a *assembler) tryRows(m *tableMap, ev *replication.RowsEvent, i *imageRows
 			return 0, err
 		}
 		if m.layout == nil || m.layout.Table != t {
-			layout := event.NewLayout
-			if a.mariadb {
-				layout = event.NewMariaDBLayout
-			}
-			if m.layout, err = layout(t, ev.Table); err != nil {
+			if m.layout, err = a.newLayout(t, ev.Table); err != nil {
 				m.layout = nil
 				return 0, err
 			}
@@ -170,29 +173,9 @@ func (a *assembler) tryRows(m *tableMap, ev *replication.RowsEvent, i *imageRows
 	return m.layout.CountRows(i.update, ev.ColumnBitmap1, ev.ColumnBitmap2, i.image)
 }
 
-// images is the part of a row event behind its header, uncompressed. Layout of
-// the header: table id (6 bytes), flags (2), in version 2 the extra data with
-// its length (2, itself included), column count, one or two column bitmaps.
-func images(e *replication.BinlogEvent, ev *replication.RowsEvent, trailer int) ([]byte, error) {
-	body := e.RawData[replication.EventHeaderSize : len(e.RawData)-trailer]
-	at := 8
-	if ev.Version == 2 {
-		at += int(binary.LittleEndian.Uint16(body[at:]))
+func (a *assembler) newLayout(t *schema.Table, m *replication.TableMapEvent) (*event.Layout, error) {
+	if a.mariadb {
+		return event.NewMariaDBLayout(t, m)
 	}
-	_, _, n := mysql.LengthEncodedInt(body[at:])
-	at += n + len(ev.ColumnBitmap1) + len(ev.ColumnBitmap2)
-	if at > len(body) {
-		return nil, fmt.Errorf("%w: event of %d bytes ends in its header", binlog.ErrFormat, len(e.RawData))
-	}
-	body = body[at:len(body):len(body)]
-	switch e.Header.EventType {
-	case replication.MARIADB_WRITE_ROWS_COMPRESSED_EVENT_V1, replication.MARIADB_UPDATE_ROWS_COMPRESSED_EVENT_V1,
-		replication.MARIADB_DELETE_ROWS_COMPRESSED_EVENT_V1:
-		out, err := mysql.DecompressMariadbData(body)
-		if err != nil {
-			return nil, fmt.Errorf("%w: inflate: %w", binlog.ErrFormat, err)
-		}
-		return out, nil
-	}
-	return body, nil
+	return event.NewLayout(t, m)
 }

@@ -140,6 +140,10 @@ func (s tables) ShowCreateDatabase(context.Context, string) (string, error) {
 	return "", schema.ErrNoTable
 }
 
+func (s tables) End(context.Context) (position.Position, error) {
+	return position.Position{}, nil
+}
+
 func (s tables) LowerCase(context.Context) (int, error) { return 0, nil }
 
 // TestXALost names a transaction whose rows are gone, or are another server's.

@@ -28,11 +28,11 @@ func (r *Reader) Locate(ctx context.Context, start Start) (position.Position, er
 	case start.Journal != "":
 		return position.Position{File: start.Journal, Offset: 4}, nil
 	}
-	return r.end(ctx)
+	return r.End(ctx)
 }
 
-// end is the end of the source's binlog now.
-func (r *Reader) end(ctx context.Context) (position.Position, error) {
+// End is the end of the source's binlog now.
+func (r *Reader) End(ctx context.Context) (position.Position, error) {
 	s, err := r.open(ctx)
 	if err != nil {
 		return position.Position{}, err

@@ -132,6 +132,16 @@ func newLayout(t *schema.Table, m *replication.TableMapEvent, names []string, n 
 	return l, nil
 }
 
+// Described is the table with what the table map says of its types.
+func (l *Layout) Described() *schema.Table {
+	t := *l.Table
+	t.Columns = make([]schema.Column, len(l.Columns))
+	for i := range l.Columns {
+		t.Columns[i] = l.Columns[i].Column
+	}
+	return &t
+}
+
 // named is the table as the table map itself describes it.
 func named(m *replication.TableMapEvent, names []string) *schema.Table {
 	t := &schema.Table{Schema: string(m.Schema), Name: string(m.Table), Columns: make([]schema.Column, len(names))}

@@ -153,6 +153,10 @@ func (t *Tracker) take(e Entry) error {
 		return err
 	}
 	t.changed = true
+	if e.Layout != nil {
+		t.tables[t.key(e.Schema, e.Table)] = e.Layout.tracked()
+		return nil
+	}
 	l, err := t.define(e.Schema, e.Table, s)
 	if err == nil {
 		t.tables[t.key(e.Schema, e.Table)] = l

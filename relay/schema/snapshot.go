@@ -2,6 +2,7 @@ package schema
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -46,6 +47,87 @@ func (t *Tracker) snapshot(ctx context.Context, at position.Position) error {
 		return nil
 	}
 	return wrap("remove old schema history", t.history.Trim(ctx, now.Add(-t.config.Expire)))
+}
+
+// Adopt tracks a table as its table map describes it, from here on.
+func (t *Tracker) Adopt(ctx context.Context, table *Table) error {
+	l := &Layout{Table: table, Charset: t.charset(table.Schema)}
+	e := Entry{At: t.at, Schema: table.Schema, Table: table.Name, Layout: l}
+	if err := t.take(e); err != nil {
+		return err
+	}
+	t.find(table.Schema, table.Name).from = FromMetadata
+	return t.record(ctx, e)
+}
+
+// Check compares the tracked tables that are captured with the source's, if the
+// tracker stands at the end of its binlog, where both must be the same: a change
+// that was not logged, or a restored backup, shows there. Those that differ are
+// replaced, and returned. Anywhere else nothing is compared.
+func (t *Tracker) Check(ctx context.Context, captured func(schema, table string) bool) (differ []*Table, err error) {
+	if end, err := t.atEnd(ctx); !end || len(t.tables) == 0 {
+		return nil, err
+	}
+	found := map[key]*layout{}
+	texts := map[key]string{}
+	for k, l := range t.tables {
+		if !captured(l.Schema, l.Name) {
+			continue
+		}
+		theirs, text, err := t.fetch(ctx, l.Schema, l.Name)
+		switch {
+		case errors.Is(err, ErrNoTable):
+			found[k] = nil
+		case err != nil:
+			return nil, err
+		case !t.same(l.Columns, theirs.Columns):
+			found[k], texts[k] = theirs, text
+		}
+	}
+	if end, err := t.atEnd(ctx); !end { // a statement came in between
+		return nil, err
+	}
+	for k, theirs := range found {
+		differ = append(differ, t.tables[k].Table)
+		if theirs == nil {
+			delete(t.tables, k)
+			continue
+		}
+		theirs.from, t.tables[k] = FromSource, theirs
+		e := Entry{At: t.at, Schema: theirs.Schema, Table: theirs.Name, SQL: texts[k], MariaDB: t.config.MariaDB, Version: t.config.Version}
+		if err := t.record(ctx, e); err != nil {
+			return differ, err
+		}
+	}
+	return differ, nil
+}
+
+// same compares names and kinds of types. Sizes are left to the table map: how a
+// statement writes them need not be how the source prints them.
+func (t *Tracker) same(mine, theirs []Column) bool {
+	s := server{t.config.MariaDB, t.config.Version}
+	kind := func(c Column) string {
+		word, _, _ := strings.Cut(strings.ReplaceAll(s.normal(&c), "(", " "), " ")
+		for _, size := range []string{"tiny", "medium", "long"} {
+			word = strings.TrimPrefix(word, size)
+		}
+		return word
+	}
+	return sameNames(mine, theirs) && slices.EqualFunc(mine, theirs, func(a, b Column) bool { return kind(a) == kind(b) && a.Unsigned == b.Unsigned })
+}
+
+// atEnd reports whether nothing was written to the source's binlog behind the
+// tracker's position.
+func (t *Tracker) atEnd(ctx context.Context) (bool, error) {
+	if t.source == nil {
+		return false, nil
+	}
+	end, err := t.source.End(ctx)
+	if err != nil {
+		return false, err
+	}
+	end.Host, end.Port, end.ServerUUID = t.origin.Host, t.origin.Port, t.origin.ServerUUID
+	return before(end, t.at) && !t.at.IsZero(), nil
 }
 
 // parts are the databases and tables of a snapshot, in the order of their names.

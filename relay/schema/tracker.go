@@ -50,6 +50,8 @@ type Source interface {
 	// ShowCreateDatabase returns the server's CREATE DATABASE text, ErrNoTable
 	// when there is no such database.
 	ShowCreateDatabase(ctx context.Context, schema string) (string, error)
+	// End returns the end of its binlog.
+	End(ctx context.Context) (position.Position, error)
 	// LowerCase returns lower_case_table_names.
 	LowerCase(ctx context.Context) (int, error)
 }

@@ -29,6 +29,10 @@ func (s tables) ShowCreateDatabase(_ context.Context, schema string) (string, er
 	return s.ShowCreateTable(context.Background(), schema, "")
 }
 
+func (s tables) End(context.Context) (position.Position, error) {
+	return at(uint64(len(s["end"]))), nil
+}
+
 func (s tables) LowerCase(context.Context) (int, error) { return 0, nil }
 
 // memory is a history that goes through JSON, as a stored one does.

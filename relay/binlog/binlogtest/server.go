@@ -233,7 +233,7 @@ func (h *handler) status(q string) (*mysql.Result, error) {
 		if h.s.variables["server_uuid"] != "" && q == "SHOW MASTER STATUS" {
 			return nil, mysql.NewError(mysql.ER_PARSE_ERROR, "SHOW MASTER STATUS is gone")
 		}
-		return result([]string{"File", "Position", "Binlog_Do_DB", "Binlog_Ignore_DB", "Executed_Gtid_Set"}, [][]any{{last.Name, len(last.Bytes), "", "", last.executed()}})
+		return result([]string{"File", "Position", "Binlog_Do_DB", "Binlog_Ignore_DB", "Executed_Gtid_Set"}, [][]any{{last.Name, strconv.Itoa(len(last.Bytes)), "", "", last.executed()}})
 	case "SHOW GRANTS":
 		return result([]string{"Grants"}, [][]any{{"GRANT SELECT, REPLICATION SLAVE ON *.* TO `canal`@`%`"}})
 	case "SELECT @@lower_case_table_names":
