@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/canal-relay/canal-relay/mqstarter/message"
@@ -79,6 +80,7 @@ type builder struct {
 	origin  *message.Origin // nil without headers
 	common  int             // bytes of what headers have in common, with framing
 	now     int64           // when the parcel was begun, in milliseconds since 1970
+	ratio   float64         // of message bytes to bytes of binlog, of late
 }
 
 // headerFraming is what lengths of a header take in a record at most.
@@ -110,6 +112,7 @@ const messageBytes = 768
 // that, and are let go of long before the acknowledgement.
 func (b *builder) fill(ctx context.Context, p *parcel) error {
 	b.now = time.Now().UnixMilli()
+	b.reserve(p)
 	for i := range p.batch.Changes {
 		c := &p.batch.Changes[i]
 		var err error
@@ -130,8 +133,24 @@ func (b *builder) fill(ctx context.Context, p *parcel) error {
 	p.cut(b.origin)
 	p.Resume, p.Rows = p.batch.Resume, p.batch.Rows
 	p.batch.Built = len(p.arena) + len(p.Messages)*messageBytes
+	if r := float64(len(p.arena)) / float64(max(p.batch.Bytes, 1)); r > b.ratio {
+		b.ratio = r
+	} else {
+		b.ratio += (r - b.ratio) / 16
+	}
 	clear(p.batch.Changes)
 	return nil
+}
+
+// reserve makes room in the arena for what the batch will probably take, so
+// that a new one does not grow there step by step, leaving each step behind.
+func (b *builder) reserve(p *parcel) {
+	want := min(int(float64(p.batch.Bytes)*b.ratio*1.1), maxPooled)
+	if cap(p.arena) < want {
+		p.arena = make([]byte, 0, want)
+	}
+	p.spans = slices.Grow(p.spans, len(p.batch.Changes))
+	p.Messages = slices.Grow(p.Messages, len(p.batch.Changes))
 }
 
 func name(c *event.Change) string {
