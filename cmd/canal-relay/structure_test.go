@@ -39,7 +39,7 @@ var allowed = map[string][]string{
 	"relay/sqltext":           {"relay/event/charset", "relay/event/column"},
 	"relay/schema/ddl/simple": {"relay/schema/ddl", "relay/schema/ddl/lex"},
 	"relay/schema":            {"relay/position", "relay/schema/ddl", "relay/schema/ddl/lex"},
-	"relay/schema/history":    {"relay/position", "relay/schema"},
+	"relay/schema/history":    {"relay/position", "relay/schema", "relay/schema/ddl/lex"},
 	"ha":                      {"metrics"},
 	"ha/zookeeper":            {"ha", "relay/position", "ha/zookeeper/session"},
 	"ha/zookeeper/session":    {},
