@@ -28,9 +28,10 @@ type assembler struct {
 	r   *Relay
 	ctx context.Context // of the stream, for what a handler must wait for
 
-	begun  bool  // a stream was opened
-	loaded bool  // table definitions were
-	failed error // what a method returned to the stream
+	begun    bool  // a stream was opened
+	loaded   bool  // table definitions were
+	compared int   // times that they were compared with the source
+	failed   error // what a method returned to the stream
 
 	track *track.Track
 	batch *event.Batch
@@ -92,15 +93,8 @@ func (a *assembler) begin(p position.Position) error {
 		if err := a.r.c.Tracker.Load(a.ctx, p); err != nil {
 			return fmt.Errorf("load table definitions: %w", err)
 		}
-		differ, err := a.r.c.Tracker.Check(a.ctx, a.r.c.Filter.Table)
-		if err != nil {
-			a.r.log.Warn("tables could not be compared with the source", "error", err)
-		}
-		for _, t := range differ {
-			a.r.d.Unusual("schema_drift")
-			a.r.log.Warn("a table is not what its logged changes made of it: taking the source's present definition", "table", t.Schema+"."+t.Name)
-		}
-		a.loaded = true
+		a.loaded, a.compared = true, 0
+		a.compare()
 	}
 	switch {
 	case !located || a.r.c.Files:
@@ -111,6 +105,26 @@ func (a *assembler) begin(p position.Position) error {
 	}
 	a.batch.Resume = p
 	return a.queue()
+}
+
+// compare looks for tables that were changed without a log, a few times until
+// the stream is found at the end of the binlog.
+func (a *assembler) compare() {
+	if a.compared > 3 || a.track.Open {
+		return
+	}
+	differ, done, err := a.r.c.Tracker.Check(a.ctx, a.track.Position(), a.r.c.Filter.Table)
+	if a.compared++; done {
+		a.compared = 4
+	}
+	if err != nil {
+		a.r.log.Warn("tables could not be compared with the source", "error", err)
+	}
+	for _, t := range differ {
+		a.version++
+		a.r.d.Unusual("schema_drift")
+		a.r.log.Warn("a table is not what its logged changes made of it: taking the source's present definition", "table", t.Schema+"."+t.Name)
+	}
 }
 
 // HandleEvent takes one event.
@@ -140,6 +154,7 @@ func (a *assembler) Idle() error { return a.keepErr(a.idle()) }
 
 func (a *assembler) idle() error {
 	a.count()
+	a.compare()
 	if time.Since(time.Unix(int64(a.lastTime), 0)) < caughtUp {
 		a.r.d.Alive()
 	}

@@ -160,12 +160,9 @@ func (a *assembler) again(h *heldEvent) error {
 // reread reads a transaction's events again from the source.
 func (a *assembler) reread(d *track.XA) error {
 	r := &rereader{a: a, xid: d.XID}
-	var err error
-	if r.track, err = track.New(position.Position{File: d.File, Offset: d.Start}, a.r.c.Files); err != nil {
-		return err
-	}
+	r.track, _ = track.New(position.Position{File: d.File, Offset: d.Start}, a.r.c.Files) // fails for a GTID set only
 	a.r.d.Unusual("xa_reread")
-	err = a.r.events.Reread(a.ctx, a.track.Before(d.XA), r)
+	err := a.r.events.Reread(a.ctx, a.track.Before(d.XA), r)
 	switch {
 	case a.ctx.Err() != nil || r.done:
 		return a.ctx.Err()
@@ -200,8 +197,7 @@ type rereader struct {
 }
 
 func (r *rereader) Begin(position.Position) error { return nil }
-
-func (r *rereader) Idle() error { return nil }
+func (r *rereader) Idle() error                   { return nil }
 
 func (r *rereader) HandleEvent(e *replication.BinlogEvent) error {
 	if f, ok := e.Event.(*replication.FormatDescriptionEvent); ok {

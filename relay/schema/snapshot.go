@@ -60,13 +60,16 @@ func (t *Tracker) Adopt(ctx context.Context, table *Table) error {
 	return t.record(ctx, e)
 }
 
-// Check compares the tracked tables that are captured with the source's, if the
-// tracker stands at the end of its binlog, where both must be the same: a change
+// Check compares the tracked tables that are captured with the source's, if a
+// position, where the stream stands, is the end of its binlog, where both must be the same: a change
 // that was not logged, or a restored backup, shows there. Those that differ are
-// replaced, and returned. Anywhere else nothing is compared.
-func (t *Tracker) Check(ctx context.Context, captured func(schema, table string) bool) (differ []*Table, err error) {
-	if end, err := t.atEnd(ctx); !end || len(t.tables) == 0 {
-		return nil, err
+// replaced, and returned. Anywhere else nothing is compared, and done is false.
+func (t *Tracker) Check(ctx context.Context, at position.Position, captured func(schema, table string) bool) (differ []*Table, done bool, err error) {
+	if t.source == nil || len(t.tables) == 0 {
+		return nil, true, nil
+	}
+	if end, err := t.atEnd(ctx, at); !end {
+		return nil, false, err
 	}
 	found := map[key]*layout{}
 	texts := map[key]string{}
@@ -79,13 +82,13 @@ func (t *Tracker) Check(ctx context.Context, captured func(schema, table string)
 		case errors.Is(err, ErrNoTable):
 			found[k] = nil
 		case err != nil:
-			return nil, err
+			return nil, false, err
 		case !t.same(l.Columns, theirs.Columns):
 			found[k], texts[k] = theirs, text
 		}
 	}
-	if end, err := t.atEnd(ctx); !end { // a statement came in between
-		return nil, err
+	if end, err := t.atEnd(ctx, at); !end { // a statement came in between
+		return nil, false, err
 	}
 	for k, theirs := range found {
 		differ = append(differ, t.tables[k].Table)
@@ -96,10 +99,10 @@ func (t *Tracker) Check(ctx context.Context, captured func(schema, table string)
 		theirs.from, t.tables[k] = FromSource, theirs
 		e := Entry{At: t.at, Schema: theirs.Schema, Table: theirs.Name, SQL: texts[k], MariaDB: t.config.MariaDB, Version: t.config.Version}
 		if err := t.record(ctx, e); err != nil {
-			return differ, err
+			return differ, false, err
 		}
 	}
-	return differ, nil
+	return differ, true, nil
 }
 
 // same compares names and kinds of types. Sizes are left to the table map: how a
@@ -117,18 +120,22 @@ func (t *Tracker) same(mine, theirs []Column) bool {
 }
 
 // atEnd reports whether nothing was written to the source's binlog behind the
-// tracker's position.
-func (t *Tracker) atEnd(ctx context.Context) (bool, error) {
-	if t.source == nil {
-		return false, nil
-	}
+// position.
+func (t *Tracker) atEnd(ctx context.Context, at position.Position) (bool, error) {
 	end, err := t.source.End(ctx)
 	if err != nil {
 		return false, err
 	}
-	end.Host, end.Port, end.ServerUUID = t.origin.Host, t.origin.Port, t.origin.ServerUUID
-	return before(end, t.at) && !t.at.IsZero(), nil
+	if at.GTIDs != "" && end.GTIDs != "" {
+		at.File, end.File = "", ""
+	} else if end.File == at.File && end.Offset <= at.Offset+xidSize {
+		return true, nil // a position stands at the start of an XID event
+	}
+	end.Host, end.Port, end.ServerUUID = at.Host, at.Port, at.ServerUUID
+	return before(end, at) && !at.IsZero(), nil
 }
+
+const xidSize = 19 + 8 + 4 // header, number, checksum
 
 // parts are the databases and tables of a snapshot, in the order of their names.
 func (t *Tracker) parts() []Entry {

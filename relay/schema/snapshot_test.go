@@ -180,13 +180,13 @@ func TestCheck(t *testing.T) {
 		if err := tr.Load(t.Context(), at(30)); err != nil {
 			t.Fatal(err)
 		}
-		differ, err := tr.Check(t.Context(), all)
-		if err != nil {
-			t.Fatal(err)
+		differ, done, err := tr.Check(t.Context(), at(30), all)
+		if err != nil || done != (end == 30) {
+			t.Fatal(done, err)
 		}
 		return tr, differ
 	}
-	if tr, differ := load(31); len(differ) != 0 || shape(tr.Known("d", "a")) != "x INT, y INT" {
+	if tr, differ := load(90); len(differ) != 0 || shape(tr.Known("d", "a")) != "x INT, y INT" {
 		t.Errorf("before the end: %v", differ)
 	}
 	for n, want := range []int{2, 1} { // what is gone is found again each time

@@ -102,12 +102,21 @@ func (h *MySQL) try(ctx context.Context, query string, args []any) (*mysql.Resul
 		if err != nil {
 			return nil, err
 		}
-		h.conn = conn
-		for _, sql := range append([]string{"SET NAMES utf8mb4"}, canalTables...) {
-			if _, err := conn.Execute(sql); err != nil {
-				return nil, err
+		statements := []string{"SET NAMES utf8mb4"}
+		r, err := conn.Execute("SHOW TABLES LIKE 'meta%'")
+		if err == nil && r.RowNumber() < len(canalTables) { // each statement would be in the binlog
+			statements = append(statements, canalTables...)
+		}
+		for _, sql := range statements {
+			if err == nil {
+				_, err = conn.Execute(sql)
 			}
 		}
+		if err != nil {
+			_ = conn.Close()
+			return nil, err
+		}
+		h.conn = conn
 	}
 	return h.conn.Execute(query, args...)
 }

@@ -1,0 +1,82 @@
+//go:build stack
+
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// TestStackDrift: gh-ost's statements with its tables refused by the filter, and changes that are not logged while nobody
+// reads: rows have the names of their time. Both with the history in Canal's tables.
+func TestStackDrift(t *testing.T) {
+	for _, server := range []string{"mysql", "mariadb"} {
+		t.Run(server, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			w := newWorld(t, server, nil)
+			addr, err := w.Server(server)
+			if err != nil {
+				t.Fatal(err)
+			}
+			keys := w.conf.Destinations[w.name]
+			keys["canal.instance.filter.regex"] = w.name + `\.t`
+			keys["canal.instance.tsdb.url"] = "jdbc:mysql://" + addr + "/" + w.name + "_store"
+			keys["canal.instance.tsdb.dbUsername"], keys["canal.instance.tsdb.dbPassword"] = w.AdminUser, w.AdminPassword
+			if err := w.CreateTopic(ctx, w.name, 1); err != nil {
+				t.Fatal(err)
+			}
+			conn := w.admin()
+			w.exec(conn, "CREATE DATABASE "+w.name+"_store", "USE "+w.name, "CREATE TABLE t (id INT PRIMARY KEY, b INT)", "INSERT INTO t VALUES (1, 2)",
+				"create /* gh-ost */ table `_t_gho` like `t`", "alter /* gh-ost */ table `_t_gho` ADD n INT AFTER id, RENAME COLUMN b TO c",
+				"INSERT INTO _t_gho (id, c) SELECT id, b FROM t",
+				"rename /* gh-ost */ table `t` to `_t_del`, `_t_gho` to `t`", "drop /* gh-ost */ table if exists `_t_del`", "INSERT INTO t VALUES (2, 3, 4)")
+			defer w.exec(conn, "DROP DATABASE "+w.name+"_store")
+			node := w.start()
+			w.ids(ctx, 2)
+			if err := node.Stop(syscall.SIGTERM, 15*time.Second); err != nil {
+				t.Error(err)
+			}
+			w.exec(conn, "SET SESSION SQL_LOG_BIN = 0", "ALTER TABLE t RENAME COLUMN c TO hidden", "SET SESSION SQL_LOG_BIN = 1")
+			w.start()
+			w.active(ctx)
+			time.Sleep(time.Second) // until it has come to the end of the binlog once
+			w.exec(conn, "INSERT INTO t VALUES (3, 4, 5)")
+			w.ids(ctx, 3)
+			want := []string{"b,id", "c,id,n", "hidden,id,n"}
+			if got := w.columns(ctx, 3); !slices.Equal(got, want) {
+				t.Errorf("rows have %q, want %q", got, want)
+			}
+		})
+	}
+}
+
+// columns lists the names in each row of the topic until a row with this id.
+func (w *world) columns(ctx context.Context, last int) (all []string) {
+	w.Helper()
+	err := w.ReadTopic(ctx, w.name, func(r *kgo.Record) bool {
+		var m struct{ Data []map[string]string }
+		if err := json.Unmarshal(r.Value, &m); err != nil {
+			w.Fatal(err)
+		}
+		more := true
+		for _, row := range m.Data {
+			all = append(all, strings.Join(slices.Sorted(maps.Keys(row)), ","))
+			more = row["id"] != fmt.Sprint(last)
+		}
+		return more
+	})
+	if err != nil {
+		w.Fatal(err)
+	}
+	return all
+}
