@@ -16,7 +16,6 @@ import (
 	"github.com/canal-relay/canal-relay/ha"
 	"github.com/canal-relay/canal-relay/ha/zookeeper"
 	"github.com/canal-relay/canal-relay/metrics"
-	"github.com/canal-relay/canal-relay/mqstarter"
 	"github.com/canal-relay/canal-relay/relay/filter"
 	"github.com/canal-relay/canal-relay/relay/position"
 )
@@ -82,6 +81,7 @@ type destination struct {
 	instance *config.Instance
 	monitor  *ha.Monitor
 	metrics  *metrics.Destination
+	cursor   *notedCursor
 }
 
 func newNode(c *config.Node, log *slog.Logger) *node {
@@ -185,15 +185,15 @@ func (n *node) destination(i *config.Instance) (*destination, error) {
 	}
 	routing := i.Starter.Router.Fingerprint()
 	var elector ha.Elector = ha.Static{}
-	var cursor mqstarter.Cursor = position.NewFile(i.MetaFile, i.Name, i.Relay.GTID, routing)
+	d.cursor = &notedCursor{Cursor: position.NewFile(i.MetaFile, i.Name, i.Relay.GTID, routing)}
 	if n.zk != nil {
 		pauses := zookeeper.DefaultElectorConfig()
 		pauses.TakeoverDelay = i.TakeoverDelay
 		elector = n.zk.Elector(i.Name, pauses)
-		cursor = n.zk.Cursor(i.Name, zookeeper.CursorConfig{GTIDOn: i.Relay.GTID, Routing: routing})
+		d.cursor.Cursor = n.zk.Cursor(i.Name, zookeeper.CursorConfig{GTIDOn: i.Relay.GTID, Routing: routing})
 		i.Kafka.Allowed = func() bool { return n.zk.Holds(i.Name) }
 	}
-	s, err := newStarter(n.config, i, cursor, d.metrics, log)
+	s, err := newStarter(n.config, i, d.cursor, d.metrics, log)
 	if err != nil {
 		return nil, err
 	}
@@ -221,7 +221,7 @@ func (n *node) status() []metrics.Status {
 		role, since, reason := d.monitor.State()
 		s := metrics.Status{Destination: d.instance.Name, State: metrics.State(role), Since: since, Reason: reason}
 		if role == ha.Active {
-			s.Owner = n.config.Identity
+			s.Owner, s.Position = n.config.Identity, d.cursor.String()
 		}
 		all = append(all, s)
 	}
