@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/canal-relay/canal-relay/relay/schema/ddl"
+	"github.com/canal-relay/canal-relay/relay/schema/show"
 )
 
 // Apply follows a logged statement and returns what Canal would announce for
@@ -98,7 +99,7 @@ func (t *Tracker) follow(st ddl.Statement, err error, q Statement) (bool, error)
 	}
 	t.normal, t.script = nil, q.script
 	if t.config.ServerTypes || q.script {
-		t.normal = &server{q.MariaDB, q.Version}
+		t.normal = &show.Server{MariaDB: q.MariaDB, Version: q.Version}
 	}
 	changed := false
 	for _, c := range st.Changes {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/canal-relay/canal-relay/relay/schema/ddl"
+	"github.com/canal-relay/canal-relay/relay/schema/show"
 )
 
 // binaries are the types that a text type with the character set binary is.
@@ -22,9 +23,14 @@ func (t *Tracker) resolve(c ddl.Column, fallback string) Column {
 	}
 	out.encode(charset(c.Charset, c.Collation, fallback))
 	if t.normal != nil {
-		out.Type = t.normal.normal(&out)
+		out.Type = t.normal.Type(out.written())
 	}
 	return out
+}
+
+// written is the column's type for package show.
+func (c *Column) written() show.Type {
+	return show.Type{Base: c.Base, Args: c.Args, Written: c.Type, Unsigned: c.Unsigned, Charset: c.Charset}
 }
 
 // encode gives a text column its character set.
@@ -243,7 +249,7 @@ func (a *alteration) convert(columns []Column) {
 			from := c.Charset
 			c.encode(a.charset)
 			if a.tracker.normal != nil {
-				widen(c, from)
+				c.Type = show.Widen(c.Type, from, c.Charset)
 			}
 		}
 	}

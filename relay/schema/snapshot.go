@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/canal-relay/canal-relay/relay/position"
+	"github.com/canal-relay/canal-relay/relay/schema/show"
 )
 
 // Layout is a table in a snapshot, with what later statements need.
@@ -108,9 +109,9 @@ func (t *Tracker) Check(ctx context.Context, at position.Position, captured func
 // same compares names and kinds of types. Sizes are left to the table map: how a
 // statement writes them need not be how the source prints them.
 func (t *Tracker) same(mine, theirs []Column) bool {
-	s := server{t.config.MariaDB, t.config.Version}
+	s := show.Server{MariaDB: t.config.MariaDB, Version: t.config.Version}
 	kind := func(c Column) string {
-		word, _, _ := strings.Cut(strings.ReplaceAll(s.normal(&c), "(", " "), " ")
+		word, _, _ := strings.Cut(strings.ReplaceAll(s.Type(c.written()), "(", " "), " ")
 		for _, size := range []string{"tiny", "medium", "long"} {
 			word = strings.TrimPrefix(word, size)
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/canal-relay/canal-relay/relay/position"
 	"github.com/canal-relay/canal-relay/relay/schema/ddl"
 	"github.com/canal-relay/canal-relay/relay/schema/ddl/lex"
+	"github.com/canal-relay/canal-relay/relay/schema/show"
 )
 
 // ErrNoTable says that no definition of a table can be had: the source has no
@@ -82,10 +83,10 @@ type Tracker struct {
 	tables    map[key]*layout
 	databases map[string]string // default character sets
 	unread    uint64
-	snapped   time.Time // when the last snapshot was taken
-	changed   bool      // something was stored since
-	script    bool      // the statement at hand is a script's
-	normal    *server   // whose types new columns have; nil: as written
+	snapped   time.Time    // when the last snapshot was taken
+	changed   bool         // something was stored since
+	script    bool         // the statement at hand is a script's
+	normal    *show.Server // whose types new columns have; nil: as written
 }
 
 // key names a table as the server compares names.

@@ -1,4 +1,4 @@
-package schema
+package show
 
 import (
 	"math"
@@ -6,15 +6,24 @@ import (
 	"strings"
 )
 
-// server is a kind of server, as far as SHOW CREATE TABLE tells them apart.
-type server struct {
-	mariadb bool
-	version uint32 // see ddl.Options
+// Server is a kind of server, as far as SHOW CREATE TABLE tells them apart.
+type Server struct {
+	MariaDB bool
+	Version uint32 // 80036 is 8.0.36; 0: not known, which counts as new
+}
+
+// Type is what is known of a column's type.
+type Type struct {
+	Base     string   // lower-case type word after synonyms
+	Args     []string // arguments, without quotes
+	Written  string   // the whole type as a statement writes it; empty when none does
+	Unsigned bool
+	Charset  string
 }
 
 // widths says that integers show a display width: MySQL gave that up in 8.0.19,
 // but for tinyint(1) and zerofill.
-func (s server) widths() bool { return s.mariadb || s.version != 0 && s.version < 80019 }
+func (s Server) widths() bool { return s.MariaDB || s.Version != 0 && s.Version < 80019 }
 
 // integers are the display widths that a server adds, signed and unsigned.
 var integers = map[string][2]string{
@@ -27,21 +36,24 @@ var lengths = []struct {
 	limit  uint64 // bytes
 }{{"tiny", math.MaxUint8}, {"", math.MaxUint16}, {"medium", 1<<24 - 1}, {"long", math.MaxUint64}}
 
+// escapes are what a server writes for characters in labels.
+var escapes = strings.NewReplacer(`\`, `\\`, "'", "''", "\x00", `\0`, "\n", `\n`, "\r", `\r`)
+
 // widest is the number of bytes of a character where it is not one.
 var widest = map[string]uint64{
 	"utf8mb4": 4, "utf16": 4, "utf16le": 4, "utf32": 4, "gb18030": 4, "utf8mb3": 3, "ujis": 3, "eucjpms": 3,
 	"ucs2": 2, "gbk": 2, "big5": 2, "sjis": 2, "cp932": 2, "gb2312": 2, "euckr": 2,
 }
 
-// normal is the type of a column as SHOW CREATE TABLE prints it. It takes a
-// column as written and does not change what such a server has printed.
-func (s server) normal(c *Column) string {
-	zerofill := strings.HasSuffix(c.Type, " zerofill")
+// Type is the type as SHOW CREATE TABLE prints it. What such a server has
+// printed stays as it is.
+func (s Server) Type(c Type) string {
+	zerofill := strings.HasSuffix(c.Written, " zerofill")
 	out := c.Base + s.arguments(c, zerofill)
 	switch {
 	case (c.Base == "text" || c.Base == "blob") && len(c.Args) == 1:
 		out = sized(c)
-	case c.Base == "geometrycollection" && !s.mariadb && (s.version == 0 || s.version >= 80000):
+	case c.Base == "geometrycollection" && !s.MariaDB && (s.Version == 0 || s.Version >= 80000):
 		out = "geomcollection"
 	}
 	if c.Unsigned {
@@ -54,7 +66,7 @@ func (s server) normal(c *Column) string {
 }
 
 // arguments is what stands in brackets.
-func (s server) arguments(c *Column, zerofill bool) string {
+func (s Server) arguments(c Type, zerofill bool) string {
 	first := ""
 	if len(c.Args) > 0 {
 		first = c.Args[0]
@@ -81,7 +93,7 @@ func (s server) arguments(c *Column, zerofill bool) string {
 		}
 		return "(" + first + ")"
 	case "vector":
-		if first == "" && !s.mariadb {
+		if first == "" && !s.MariaDB {
 			first = "2048"
 		}
 		return "(" + first + ")"
@@ -91,8 +103,14 @@ func (s server) arguments(c *Column, zerofill bool) string {
 		}
 		return ""
 	case "enum", "set":
-		_, labels, _ := strings.Cut(c.Type, "(")
-		return "(" + labels
+		if _, labels, ok := strings.Cut(c.Written, "("); ok {
+			return "(" + labels
+		}
+		labels := make([]string, len(c.Args))
+		for i, l := range c.Args {
+			labels[i] = "'" + escapes.Replace(l) + "'"
+		}
+		return "(" + strings.Join(labels, ",") + ")"
 	}
 	if first == "" || first == "0" && (c.Base == "time" || c.Base == "datetime" || c.Base == "timestamp") {
 		return ""
@@ -101,8 +119,8 @@ func (s server) arguments(c *Column, zerofill bool) string {
 }
 
 // width is the display width of an integer, if it shows one.
-func (s server) width(c *Column, given string, zerofill bool) string {
-	boolean := strings.HasPrefix(strings.ToLower(c.Type), "bool")
+func (s Server) width(c Type, given string, zerofill bool) string {
+	boolean := strings.HasPrefix(strings.ToLower(c.Written), "bool")
 	if boolean {
 		given = "1"
 	}
@@ -119,12 +137,12 @@ func (s server) width(c *Column, given string, zerofill bool) string {
 }
 
 // sized is the smallest text or blob that holds as many characters as asked for.
-func sized(c *Column) string {
+func sized(c Type) string {
 	n, err := strconv.ParseUint(c.Args[0], 10, 32)
 	if err != nil || n == 0 {
 		return c.Base
 	}
-	return holding(c.Base, n*width(c.Charset))
+	return holding(c.Base, n*Width(c.Charset))
 }
 
 // holding is the smallest text or blob of n bytes.
@@ -137,15 +155,16 @@ func holding(base string, n uint64) string {
 	return base
 }
 
-func width(charset string) uint64 { return max(widest[charset], 1) }
+// Width is the number of bytes that a character of a character set may take.
+func Width(charset string) uint64 { return max(widest[charset], 1) }
 
-// widen is the type of a text after its conversion from another character set:
-// it must hold as many characters as before.
-func widen(c *Column, from string) {
+// Widen is the type of a text after its conversion from one character set to
+// another: it must hold as many characters as before.
+func Widen(text, from, to string) string {
 	for _, l := range lengths {
-		if c.Type == l.prefix+"text" && l.limit < math.MaxUint64 {
-			c.Type = holding("text", l.limit/width(from)*width(c.Charset))
-			return
+		if text == l.prefix+"text" && l.limit < math.MaxUint64 {
+			return holding("text", l.limit/Width(from)*Width(to))
 		}
 	}
+	return text
 }

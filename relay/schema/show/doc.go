@@ -1,0 +1,2 @@
+// Package show tells how a column type reads in SHOW CREATE TABLE.
+package show
