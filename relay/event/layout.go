@@ -68,16 +68,19 @@ func NewLayout(t *schema.Table, m *replication.TableMapEvent) (*Layout, error) {
 }
 
 // NewMariaDBLayout is NewLayout for a MariaDB server. It keeps a hash for each
-// UNIQUE key over whole texts in a column behind all others, which SELECT and
-// SHOW CREATE TABLE do not show: the layout does neither.
+// unique key that is too long in a column behind all others, which SELECT and
+// SHOW CREATE TABLE do not show: the layout does neither. Such columns are told
+// by their names, or by the tracked table's keys.
 func NewMariaDBLayout(t *schema.Table, m *replication.TableMapEvent) (*Layout, error) {
 	names := m.ColumnNameString()
-	n := len(m.ColumnType)
-	least := 0
-	if t != nil {
-		least = len(t.Columns)
+	n, hashes := len(m.ColumnType), len(m.ColumnType)
+	if len(names) == 0 {
+		hashes = 0
+		if t != nil {
+			hashes = min(n-len(t.Columns), t.Hashes)
+		}
 	}
-	for n > least && tablemap.Hash(m, names, n-1) && (t != nil || len(names) > 0) {
+	for ; n > 0 && hashes > 0 && tablemap.Hash(m, names, n-1); hashes-- {
 		n--
 	}
 	if len(names) > n {

@@ -204,7 +204,9 @@ func TestCompressedColumn(t *testing.T) {
 // table lacks is no hash because it stands at the end.
 func TestHashColumn(t *testing.T) {
 	type m = replication.TableMapEvent
-	table := &schema.Table{Schema: "zoo", Name: "ant", Columns: []schema.Column{{Name: "id", Base: "int"}}}
+	table := &schema.Table{Schema: "zoo", Name: "ant", Columns: []schema.Column{{Name: "id", Base: "int"}}, Hashes: 1}
+	none, two := *table, *table
+	none.Hashes, two.Hashes = 0, 2
 	names := func(s ...string) (all [][]byte) {
 		for _, n := range s {
 			all = append(all, []byte(n))
@@ -216,15 +218,17 @@ func TestHashColumn(t *testing.T) {
 		event m
 		err   error
 	}{
-		"one":        {table, m{ColumnType: []byte{3, 8}, NullBitmap: []byte{2}}, nil},
-		"two":        {table, m{ColumnType: []byte{3, 8, 8}, NullBitmap: []byte{6}}, nil},
-		"named":      {table, m{ColumnType: []byte{3, 8}, NullBitmap: []byte{2}, ColumnName: names("id", "DB_ROW_HASH_1"), SignednessBitmap: []byte{0x40}}, nil},
-		"untracked":  {nil, m{ColumnType: []byte{3, 8}, NullBitmap: []byte{2}, ColumnName: names("id", "DB_ROW_HASH_1"), SignednessBitmap: []byte{0x40}}, nil},
-		"not named":  {nil, m{ColumnType: []byte{3, 8}, NullBitmap: []byte{2}}, ErrUnknownTable},
-		"other name": {table, m{ColumnType: []byte{3, 8}, NullBitmap: []byte{2}, ColumnName: names("id", "n"), SignednessBitmap: []byte{0x40}}, ErrMismatch},
-		"signed":     {table, m{ColumnType: []byte{3, 8}, NullBitmap: []byte{2}, SignednessBitmap: []byte{0}}, ErrMismatch},
-		"not null":   {table, m{ColumnType: []byte{3, 8}, NullBitmap: []byte{0}}, ErrMismatch},
-		"int":        {table, m{ColumnType: []byte{3, 3}, NullBitmap: []byte{2}}, ErrMismatch},
+		"one":          {table, m{ColumnType: []byte{3, 8}, NullBitmap: []byte{2}}, nil},
+		"two":          {&two, m{ColumnType: []byte{3, 8, 8}, NullBitmap: []byte{6}}, nil},
+		"no such key":  {&none, m{ColumnType: []byte{3, 8}, NullBitmap: []byte{2}}, ErrMismatch},
+		"one too many": {table, m{ColumnType: []byte{3, 8, 8}, NullBitmap: []byte{6}}, ErrMismatch},
+		"named":        {&none, m{ColumnType: []byte{3, 8}, NullBitmap: []byte{2}, ColumnName: names("id", "DB_ROW_HASH_1"), SignednessBitmap: []byte{0x40}}, nil},
+		"untracked":    {nil, m{ColumnType: []byte{3, 8}, NullBitmap: []byte{2}, ColumnName: names("id", "DB_ROW_HASH_1"), SignednessBitmap: []byte{0x40}}, nil},
+		"not named":    {nil, m{ColumnType: []byte{3, 8}, NullBitmap: []byte{2}}, ErrUnknownTable},
+		"other name":   {table, m{ColumnType: []byte{3, 8}, NullBitmap: []byte{2}, ColumnName: names("id", "n"), SignednessBitmap: []byte{0x40}}, ErrMismatch},
+		"signed":       {table, m{ColumnType: []byte{3, 8}, NullBitmap: []byte{2}, SignednessBitmap: []byte{0}}, ErrMismatch},
+		"not null":     {table, m{ColumnType: []byte{3, 8}, NullBitmap: []byte{0}}, nil},
+		"int":          {table, m{ColumnType: []byte{3, 3}, NullBitmap: []byte{2}}, ErrMismatch},
 	} {
 		c.event.ColumnCount = uint64(len(c.event.ColumnType))
 		c.event.ColumnMeta = make([]uint16, c.event.ColumnCount)

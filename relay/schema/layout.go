@@ -77,6 +77,11 @@ func (t *Tracker) create(c ddl.CreateTable) *layout {
 	n := t.name(c.Name)
 	l.Table = &Table{Schema: n.Schema, Name: n.Table, Columns: columns}
 	l.setKey(c.PrimaryKey)
+	for _, k := range c.Unique {
+		k.Hash = k.Hash && !l.long(k) // a server prints it of every long key
+		l.addUnique(k)
+	}
+	l.count()
 	return l
 }
 
@@ -179,6 +184,7 @@ func (t *Tracker) alter(l *layout, c ddl.AlterTable) (*layout, error) {
 		a.Columns = append(a.Columns, hidden...)
 	}
 	a.setKey(a.key)
+	a.reindex()
 	return &a.layout, nil
 }
 

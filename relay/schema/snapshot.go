@@ -9,19 +9,21 @@ import (
 	"time"
 
 	"github.com/canal-relay/canal-relay/relay/position"
+	"github.com/canal-relay/canal-relay/relay/schema/ddl"
 	"github.com/canal-relay/canal-relay/relay/schema/show"
 )
 
 // Layout is a table in a snapshot, with what later statements need.
 type Layout struct {
-	Table     *Table   `json:"table"`
-	Charset   string   `json:"charset,omitzero"` // default of new columns
-	Versioned bool     `json:"versioned,omitzero"`
-	Period    []string `json:"period,omitzero"`
+	Table     *Table    `json:"table"`
+	Charset   string    `json:"charset,omitzero"` // default of new columns
+	Versioned bool      `json:"versioned,omitzero"`
+	Period    []string  `json:"period,omitzero"`
+	Unique    []ddl.Key `json:"unique,omitzero"`
 }
 
 func (l *Layout) tracked() *layout {
-	return &layout{Table: l.Table, charset: l.Charset, versioned: l.Versioned, period: l.Period}
+	return &layout{Table: l.Table, charset: l.Charset, versioned: l.Versioned, period: l.Period, unique: l.Unique}
 }
 
 // snapshot stores all that is tracked, if something was stored since the last
@@ -150,7 +152,7 @@ func (t *Tracker) parts() []Entry {
 	for _, k := range keys {
 		l := t.tables[k]
 		entries = append(entries, Entry{Schema: l.Schema, Table: l.Name,
-			Layout: &Layout{Table: l.Table, Charset: l.charset, Versioned: l.versioned, Period: l.period}})
+			Layout: &Layout{Table: l.Table, Charset: l.charset, Versioned: l.versioned, Period: l.period, Unique: l.unique}})
 	}
 	return entries
 }
@@ -183,6 +185,9 @@ func (l *Layout) Create() string {
 	}
 	if len(l.Table.PrimaryKey) > 0 {
 		b.WriteString(")")
+	}
+	for _, k := range l.Unique {
+		b.WriteString(uniqueKey(k))
 	}
 	return b.String() + ")"
 }

@@ -111,12 +111,11 @@ func metadataSize(wire byte) int {
 	return 0
 }
 
-// Hash says whether a column may be the hash of a UNIQUE key: a BIGINT
-// UNSIGNED NULL with a name of its own.
+// Hash says whether a column may be the hash of a unique key: a BIGINT UNSIGNED
+// with a name of its own.
 func Hash(m *replication.TableMapEvent, names []string, i int) bool {
-	_, nullable := m.Nullable(i)
 	unsigned, known := m.UnsignedMap()[i]
-	return m.ColumnType[i] == mysql.MYSQL_TYPE_LONGLONG && nullable && (unsigned || !known) &&
+	return m.ColumnType[i] == mysql.MYSQL_TYPE_LONGLONG && (unsigned || !known) &&
 		(len(names) <= i || strings.HasPrefix(names[i], "DB_ROW_HASH_"))
 }
 
