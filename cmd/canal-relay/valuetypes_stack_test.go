@@ -32,7 +32,7 @@ func valueTypes(server string, zone *time.Location) (common, odd []valueType) {
 	plain := []valueType{{ddl: "INT", sel: "%s"}, {ddl: "INT", sel: "%s"}}
 	common = slices.Concat(plain, numberTypes(), temporalTypes(zone), binaryTypes(server), textTypes(server))
 	if server == "mysql" {
-		return common, append(plain, valueType{ddl: "VECTOR(5)", sel: "VECTOR_TO_STRING(%s)", value: vector})
+		return common, append(plain, valueType{ddl: "VECTOR(5)", sel: "IF(LENGTH(%[1]s) = 0, '[]', VECTOR_TO_STRING(%[1]s))", value: vector})
 	}
 	address := func(bytes int, format string) func(*rand.Rand) string {
 		return func(r *rand.Rand) string { return fmt.Sprintf(format, sparse(r, bytes)) }
