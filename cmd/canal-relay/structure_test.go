@@ -36,7 +36,7 @@ var allowed = map[string][]string{
 	"relay/schema/ddl/lex":    {},
 	"relay/schema/ddl":        {"relay/schema/ddl/lex", "relay/schema/ddl/words"},
 	"relay/schema/ddl/words":  {},
-	"relay/event/tablemap":    {"relay/event/charset"},
+	"relay/event/tablemap":    {"relay/event/charset", "relay/schema", "relay/schema/show"},
 	"relay/sqltext":           {"relay/event/charset", "relay/event/column"},
 	"relay/schema/ddl/simple": {"relay/schema/ddl", "relay/schema/ddl/lex"},
 	"relay/schema/show":       {},
@@ -51,12 +51,13 @@ var allowed = map[string][]string{
 	"relay/binlog":            {"relay/binlog/parse", "relay/binlog/track", "relay/binlog/wire", "relay/position", "relay/schema"},
 	"relay/binlog/track":      {"relay/position"},
 	"relay/binlog/wire":       {},
+	"relay/buffer":            {"relay/event"},
 	"relay/binlog/binlogtest": {
 		"relay/binlog", "relay/position",
 	},
 	"relay/event": {"relay/position", "relay/schema", "relay/event/column", "relay/event/jsonb", "relay/event/charset", "relay/event/tablemap"},
 	"relay": {
-		"metrics", "relay/binlog", "relay/binlog/parse", "relay/binlog/track", "relay/binlog/wire", "relay/event", "relay/event/charset", "relay/event/column", "relay/filter", "relay/position", "relay/schema", "relay/schema/ddl", "relay/schema/ddl/simple",
+		"metrics", "relay/buffer", "relay/binlog", "relay/binlog/parse", "relay/binlog/track", "relay/binlog/wire", "relay/event", "relay/event/charset", "relay/event/column", "relay/filter", "relay/position", "relay/schema", "relay/schema/ddl", "relay/schema/ddl/simple",
 		"relay/event/tablemap", "relay/sqltext",
 	},
 	"mqstarter/message": {"relay/event", "relay/position"},

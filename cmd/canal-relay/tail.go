@@ -36,7 +36,8 @@ func (p *program) tailCommand() *cobra.Command {
 		Long: `Print the messages that serve would send for a destination, through the same
 code, without Kafka and without moving anything: from the live server, or from
 binlog files. Table definitions come from the server, from the DDL in the
-stream, or from --schema.`,
+stream, from --schema, or from the binlog alone if the source logs with
+binlog_row_metadata=FULL.`,
 		Example: `  canal-relay tail --conf conf --destination example
   canal-relay tail --conf conf --destination example --from binlog.000004:157 --limit 10
   canal-relay tail --conf conf --destination example --binlog binlog.000004 --output jsonl`,

@@ -64,7 +64,7 @@ type Column struct {
 // is ErrUnsupported.
 func NewLayout(t *schema.Table, m *replication.TableMapEvent) (*Layout, error) {
 	names := m.ColumnNameString()
-	return newLayout(t, m, names, len(m.ColumnType))
+	return newLayout(t, m, names, len(m.ColumnType), false)
 }
 
 // NewMariaDBLayout is NewLayout for a MariaDB server. It keeps a hash for each
@@ -86,41 +86,38 @@ func NewMariaDBLayout(t *schema.Table, m *replication.TableMapEvent) (*Layout, e
 	if len(names) > n {
 		names = names[:n]
 	}
-	return newLayout(t, m, names, n)
+	return newLayout(t, m, names, n, true)
 }
 
 // newLayout makes a layout of the first n columns of a table map.
-func newLayout(t *schema.Table, m *replication.TableMapEvent, names []string, n int) (*Layout, error) {
+func newLayout(t *schema.Table, m *replication.TableMapEvent, names []string, n int, mariaDB bool) (*Layout, error) {
 	if len(m.ColumnMeta) != len(m.ColumnType) {
 		return nil, fmt.Errorf("table map of %s.%s: %d columns, metadata of %d: %w", m.Schema, m.Table, len(m.ColumnType), len(m.ColumnMeta), ErrImage)
 	}
-	tracked := t != nil
-	if !tracked {
+	if t == nil {
 		if len(names) != n || n == 0 {
 			return nil, fmt.Errorf("table %s.%s: %w: it is not tracked, and the source does not log column names (binlog_row_metadata=FULL)",
 				m.Schema, m.Table, ErrUnknownTable)
 		}
-		t = named(m, names)
+		var err error
+		if t, err = tablemap.Describe(m, names, mariaDB); err != nil {
+			return nil, fmt.Errorf("table %s.%s: %w: it is not tracked: %w", m.Schema, m.Table, ErrUnknownTable, err)
+		}
 	}
 	if len(t.Columns) != n {
 		return nil, fmt.Errorf("table %s.%s: the table map says %d columns, the tracked table says %d: %w", t.Schema, t.Name, n, len(t.Columns), ErrMismatch)
 	}
 
 	l := &Layout{Table: t, Columns: make([]Column, n), widths: make([]width, len(m.ColumnType))}
-	unsigned, labels := m.UnsignedMap(), tablemap.Labels(m)
+	unsigned := m.UnsignedMap()
 	collations := tablemap.Plain(m).CollationMap()
 	for i := range l.Columns {
 		c := &l.Columns[i]
 		c.Column = t.Columns[i]
-		c.Wire, c.Meta = resolve(m.ColumnType[i], m.ColumnMeta[i])
+		c.Wire, c.Meta = tablemap.Resolve(m.ColumnType[i], m.ColumnMeta[i])
 		c.Wire, c.compressed = tablemap.Inflated(c.Wire)
 		if err := c.check(i, names, unsigned); err != nil {
 			return nil, fmt.Errorf("table %s.%s column %s: %w", t.Schema, t.Name, c.Name, err)
-		}
-		if !tracked {
-			c.Base = base(c.Wire, c.Meta)
-			c.Unsigned = unsigned[i]
-			c.Args = labels(i)
 		}
 		id, known := collations[i]
 		if err := c.decide(id, known); err != nil {
@@ -138,27 +135,12 @@ func newLayout(t *schema.Table, m *replication.TableMapEvent, names []string, n 
 // Described is the table with what the table map says of its types.
 func (l *Layout) Described() *schema.Table {
 	t := *l.Table
+	t.Hashes = len(l.widths) - len(l.Columns)
 	t.Columns = make([]schema.Column, len(l.Columns))
 	for i := range l.Columns {
 		t.Columns[i] = l.Columns[i].Column
 	}
 	return &t
-}
-
-// named is the table as the table map itself describes it.
-func named(m *replication.TableMapEvent, names []string) *schema.Table {
-	t := &schema.Table{Schema: string(m.Schema), Name: string(m.Table), Columns: make([]schema.Column, len(names))}
-	for i, name := range names {
-		_, nullable := m.Nullable(i)
-		t.Columns[i] = schema.Column{Name: name, Nullable: nullable}
-	}
-	for _, i := range m.PrimaryKey {
-		if i < uint64(len(names)) {
-			t.Columns[i].Key = true
-			t.PrimaryKey = append(t.PrimaryKey, int(i))
-		}
-	}
-	return t
 }
 
 // check compares a tracked column with the table map's.
@@ -173,7 +155,7 @@ func (c *Column) check(i int, names []string, unsigned map[int]bool) error {
 		return nil
 	}
 	if !fits(&c.Column, c.Wire, c.Meta) {
-		return fmt.Errorf("the table map says %s, the tracked table says %s: %w", wireName(c.Wire, c.Meta), c.describe(), ErrMismatch)
+		return fmt.Errorf("the table map says %s, the tracked table says %s: %w", tablemap.Name(c.Wire, c.Meta), c.describe(), ErrMismatch)
 	}
 	if u, known := unsigned[i]; known && integerWire(c.Wire) && u != c.Unsigned {
 		return fmt.Errorf("the table map says %s, the tracked table says %s: %w", sign(u), c.describe(), ErrMismatch)

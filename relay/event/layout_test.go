@@ -165,7 +165,7 @@ func TestLayoutFromEvent(t *testing.T) {
 		}
 		got = append(got, word+" "+c.Charset)
 	}
-	want := "id int unsigned key ;e enum null ;s set null ;t varchar null latin1;u bigint unsigned ;g geometry null "
+	want := "id int unsigned key ;e enum null utf8mb4;s set null utf8mb4;t varchar null latin1;u bigint unsigned ;g point null "
 	if s := strings.Join(got, ";"); s != want {
 		t.Errorf("got  %s\nwant %s", s, want)
 	}

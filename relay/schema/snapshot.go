@@ -52,15 +52,21 @@ func (t *Tracker) snapshot(ctx context.Context, at position.Position) error {
 	return wrap("remove old schema history", t.history.Trim(ctx, now.Add(-t.config.Expire)))
 }
 
-// Adopt tracks a table as its table map describes it, from here on.
-func (t *Tracker) Adopt(ctx context.Context, table *Table) error {
+// Adopt tracks a table as its table map describes it, from here on. Types read as
+// the server would print them.
+func (t *Tracker) Adopt(ctx context.Context, table *Table) (*Table, error) {
+	s := show.Server{MariaDB: t.config.MariaDB, Version: t.config.Version}
+	for i := range table.Columns {
+		c := &table.Columns[i]
+		c.Type = s.Type(c.written())
+	}
 	l := &Layout{Table: table, Charset: t.charset(table.Schema)}
 	e := Entry{At: t.at, Schema: table.Schema, Table: table.Name, Layout: l}
 	if err := t.take(e); err != nil {
-		return err
+		return nil, err
 	}
 	t.find(table.Schema, table.Name).from = FromMetadata
-	return t.record(ctx, e)
+	return table, t.record(ctx, e)
 }
 
 // Check compares the tracked tables that are captured with the source's, if a
