@@ -254,6 +254,9 @@ func (a *alteration) convert(columns []Column) {
 		if c := &columns[n]; c.Charset != "" && c.Charset != "binary" {
 			from := c.Charset
 			c.encode(a.charset)
+			if len(c.Args) == 0 {
+				c.Base = show.Widen(c.Base, from, c.Charset)
+			}
 			if a.tracker.normal != nil {
 				c.Type = show.Widen(c.Type, from, c.Charset)
 			}
