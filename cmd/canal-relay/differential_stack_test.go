@@ -57,7 +57,7 @@ func differentialRound(t *testing.T, server string, seed uint64, seen coverage, 
 		t.Fatal(err)
 	}
 	w := newWorld(t, server, nil)
-	d := &drift{world: w, conn: w.admin(), r: r, kinds: kinds, settings: roundSettings(server, r)}
+	d := &drift{world: w, conn: w.admin(), r: r, kinds: kinds, wrong: map[string]bool{}, settings: roundSettings(server, r)}
 	common, odd := valueTypes(server, location)
 	d.pools = map[string][]valueType{"t": common[2:], "odd": slices.DeleteFunc(odd[2:], isOldTemporal)}
 	path := w.ownBinlog(d.conn, d.run)

@@ -237,7 +237,12 @@ func (d *drift) alter(t *driftTable) statement {
 	if len(kinds) > 1 {
 		kinds = []string{"alter many"}
 	}
-	return statement{strings.Join(kinds, ""), "ALTER TABLE " + t.name + " " + strings.Join(parts, ", "), func() {
+	sql := "ALTER TABLE " + t.name + " " + strings.Join(parts, ", ")
+	if t.labels() || strings.Contains(sql, "ENUM(") || strings.Contains(sql, "SET(") {
+		// Both servers take the bytes of labels for such text: l103 becomes two characters.
+		sql = strings.NewReplacer("CONVERT TO CHARACTER SET utf16", "CONVERT TO CHARACTER SET latin1", "CONVERT TO CHARACTER SET ucs2", "CONVERT TO CHARACTER SET gbk").Replace(sql)
+	}
+	return statement{strings.Join(kinds, ""), sql, func() {
 		for _, f := range then {
 			f()
 		}
@@ -262,7 +267,7 @@ func (d *drift) part(t *driftTable, column, other string) statement {
 		return statement{"add column", "ADD COLUMN `" + name + "` " + d.definition(v, false) + place, func() { t.types[name] = v }}
 	case 2:
 		text := []string{"INT AS (`" + t.n + "` * 2) VIRTUAL", "INT GENERATED ALWAYS AS (`" + t.n + "` + 1) STORED", "VARCHAR(30) AS (CONCAT('é', `" + t.n + "`))"}[d.r.IntN(3)]
-		made := valueType{ddl: "INT", sel: "%s"}
+		made := valueType{ddl: "INT", sel: "%s", value: signed(32)}
 		if strings.HasPrefix(text, "VARCHAR") {
 			made = textType("VARCHAR(30)", "utf8mb4", 30)
 		}
@@ -316,6 +321,11 @@ func (d *drift) fixedPart(t *driftTable, column, place string) statement {
 		return statement{"change", "CHANGE COLUMN `" + column + "` `" + name + "` BIGINT NOT NULL" + place, follow}
 	}
 	return statement{"rename column", "RENAME COLUMN `" + column + "` TO `" + name + "`", follow}
+}
+
+// labels says that a column is an ENUM or SET.
+func (t *driftTable) labels() bool {
+	return slices.ContainsFunc(t.columns, func(c valueColumn) bool { return strings.HasPrefix(c.ddl, "ENUM") || strings.HasPrefix(c.ddl, "SET") })
 }
 
 // option is a part of an ALTER TABLE about keys, character sets and the like.

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"log/slog"
 	"slices"
@@ -86,8 +87,10 @@ func (d *drift) table(name string) *driftTable {
 func (t *driftTable) typeNow(name, columnType, charset string) *valueType {
 	v, ok := t.types[name]
 	switch {
-	case !ok:
+	case name == t.id || name == t.n:
 		v = valueType{ddl: columnType, sel: "%s"}
+	case !ok:
+		v, t.made[name] = valueType{ddl: columnType, sel: "%s"}, true // the server made it
 	case v.kind != "" && v.charset != charset:
 		v = textType(v.kind, charset, v.limit)
 	case v.kind == "" && charset != "" && !strings.HasPrefix(charset, "utf8"):
@@ -205,20 +208,30 @@ func (d *drift) compareTables(tracker *schema.Tracker, want structures, gone map
 		for _, k := range table.PrimaryKey {
 			got.key = append(got.key, table.Columns[k].Name)
 		}
+		if d.wrong[name] {
+			continue // and named before
+		}
 		if !slices.Equal(got.key, s.key) {
+			d.wrong[name] = true
 			d.Errorf("behind %.300s: the key of %s is %q, the server's %q", want.sql, name, got.key, s.key)
 		}
 		for i := range max(len(got.columns), len(s.columns)) {
-			var mine, server string
-			if i < len(got.columns) {
-				mine = got.columns[i]
-			}
-			if i < len(s.columns) {
-				server = s.columns[i]
-			}
+			mine, server := at(got.columns, i), at(s.columns, i)
 			if mine != server {
+				d.wrong[name] = true
 				d.Errorf("behind %.300s: column %d of %s is %q, the server's %q", want.sql, i, name, mine, server)
 			}
 		}
 	}
+}
+
+// at is a line of a list, if it has so many, shortened in the middle.
+func at(lines []string, i int) string {
+	if i >= len(lines) {
+		return ""
+	}
+	if line := lines[i]; len(line) > 300 {
+		return line[:100] + "…" + fmt.Sprintf("%x", crc32.ChecksumIEEE([]byte(line))) + "…" + line[len(line)-150:]
+	}
+	return lines[i]
 }

@@ -25,7 +25,8 @@ type drift struct {
 	image      string
 	changes    []valueChange
 	structures []structures
-	kinds      map[string]int // DDL by kind and outcome
+	kinds      map[string]int  // DDL by kind and outcome
+	wrong      map[string]bool // tables of which a difference was named
 }
 
 // driftTable is a table. Two columns are always there: id, a number of its own of each row, and n, which every update
@@ -51,8 +52,11 @@ func (d *drift) run() {
 		pool := slices.Clone(d.pools[prefix])
 		d.r.Shuffle(len(pool), func(i, j int) { pool[i], pool[j] = pool[j], pool[i] })
 		for chunk := range slices.Chunk(pool, tableColumns) {
-			if !d.apply(d.create(prefix, chunk, true)) {
-				d.Fatalf("a table of these types was not made: %v", chunk)
+			attempts := 0
+			for !d.apply(d.create(prefix, chunk, true)) { // a value may be no default
+				if attempts++; attempts == 20 {
+					d.Fatalf("a table of these types was not made: %v", chunk)
+				}
 			}
 			d.sweep(d.tables[len(d.tables)-1])
 		}
@@ -162,7 +166,7 @@ func (d *drift) insert(t *driftTable, rows [][]written) bool {
 	d.Helper()
 	var names, texts []string
 	for c, column := range t.columns {
-		if !t.made[column.name] && (rows[0][c] != unwritten || column.name == t.id || column.name == t.n) {
+		if !t.isMade(column) && (rows[0][c] != unwritten || column.name == t.id || column.name == t.n) {
 			names = append(names, "`"+column.name+"`")
 		}
 	}
@@ -170,7 +174,7 @@ func (d *drift) insert(t *driftTable, rows [][]written) bool {
 		var list []string
 		for c, column := range t.columns {
 			switch {
-			case t.made[column.name]:
+			case t.isMade(column):
 				row[c] = unwritten
 			case column.name == t.id:
 				list = append(list, fmt.Sprint(t.next+i))
@@ -197,6 +201,11 @@ func (d *drift) insert(t *driftTable, rows [][]written) bool {
 	return true
 }
 
+// isMade says that the server makes a column's values.
+func (t *driftTable) isMade(c valueColumn) bool {
+	return t.made[c.name] || c.value == nil && c.name != t.id && c.name != t.n
+}
+
 func (t *driftTable) between(from, to int) string {
 	return fmt.Sprintf("`%s` BETWEEN %d AND %d ORDER BY `%s`", t.id, from, to, t.id)
 }
@@ -212,7 +221,7 @@ func (d *drift) update(t *driftTable, from, to int) {
 	d.Helper()
 	set := fmt.Sprintf("`%s` = `%s` + 10", t.n, t.n)
 	for _, column := range t.columns {
-		if d.r.IntN(3) == 0 && !t.made[column.name] && column.name != t.id && column.name != t.n {
+		if d.r.IntN(3) == 0 && !t.isMade(column) && column.name != t.id && column.name != t.n {
 			set += ", `" + column.name + "` = " + column.written(d.r, []written{writtenRandom, writtenRandom, writtenNull, writtenLargest, writtenSmallest}[d.r.IntN(5)])
 		}
 	}
