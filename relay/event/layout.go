@@ -110,7 +110,7 @@ func newLayout(t *schema.Table, m *replication.TableMapEvent, names []string, n 
 
 	l := &Layout{Table: t, Columns: make([]Column, n), widths: make([]width, len(m.ColumnType))}
 	unsigned := m.UnsignedMap()
-	collations := tablemap.Plain(m).CollationMap()
+	collations := tablemap.Collations(m)
 	for i := range l.Columns {
 		c := &l.Columns[i]
 		c.Column = t.Columns[i]

@@ -200,6 +200,33 @@ func TestCompressedColumn(t *testing.T) {
 	}
 }
 
+// MySQL counts VECTOR among the columns whose character sets a table map has: a text behind one keeps its own. As a
+// server logged it.
+func TestTextBehindVector(t *testing.T) {
+	for name, m := range map[string]*replication.TableMapEvent{
+		"default": {ColumnType: []byte{242, 242, 15, 15}, ColumnMeta: []uint16{4, 4, 36, 9}, DefaultCharset: []uint64{63, 2, 255, 3, 8}},
+		"columns": {ColumnType: []byte{242, 242, 15, 15}, ColumnMeta: []uint16{4, 4, 36, 9}, ColumnCharset: []uint64{63, 63, 255, 8}},
+	} {
+		m.ColumnCount = uint64(len(m.ColumnType))
+		l, err := NewLayout(&schema.Table{Columns: []schema.Column{{Name: "v"}, {Name: "w"}, {Name: "a"}, {Name: "b"}}}, m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, want := range []string{"", "", "é", "Ã©"} {
+			if want == "" {
+				continue
+			}
+			if got, err := AppendText(nil, &l.Columns[i], []byte("é"), Style{}); err != nil || string(got) != want {
+				t.Errorf("%s: column %d: %q, %v, want %q", name, i, got, err, want)
+			}
+		}
+	}
+	short := &replication.TableMapEvent{ColumnCount: 2, ColumnType: []byte{15, 15}, ColumnMeta: []uint16{4, 4}, ColumnCharset: []uint64{8}}
+	if _, err := NewLayout(&schema.Table{Columns: []schema.Column{{Name: "a"}, {Name: "b"}}}, short); err != nil {
+		t.Errorf("a table map with too few character sets: %v", err)
+	}
+}
+
 // A hash of a UNIQUE key stands in the rows only; a column that the tracked
 // table lacks is no hash because it stands at the end.
 func TestHashColumn(t *testing.T) {

@@ -177,9 +177,7 @@ func (t *Tracker) alter(l *layout, c ddl.AlterTable) (*layout, error) {
 	if a.converts() {
 		a.convert(a.Columns) // the server converts what the same statement adds, too
 	}
-	if hasInvisibleKey(l.Table) {
-		a.invisibleKeyFirst()
-	}
+	a.invisibleKeyFirst(l.Table)
 	if a.versioned && hidden == nil {
 		hidden = versioning()
 	}
@@ -191,22 +189,14 @@ func (t *Tracker) alter(l *layout, c ddl.AlterTable) (*layout, error) {
 	return &a.layout, nil
 }
 
-// invisibleKey is the name of the key that MySQL makes for a table without one
-// (sql_generate_invisible_primary_key).
-const invisibleKey = "my_row_id"
-
-func hasInvisibleKey(t *Table) bool {
-	if len(t.PrimaryKey) != 1 || t.PrimaryKey[0] != 0 {
-		return false
+// invisibleKeyFirst keeps the key that MySQL makes for a table without one
+// (sql_generate_invisible_primary_key) before what goes FIRST, as the server does.
+func (a *alteration) invisibleKeyFirst(was *Table) {
+	const name = "my_row_id"
+	if len(was.PrimaryKey) != 1 || was.PrimaryKey[0] != 0 || was.Columns[0].Name != name || !was.Columns[0].Invisible {
+		return
 	}
-	c := &t.Columns[0]
-	return c.Name == invisibleKey && c.Invisible && c.Base == "bigint" && c.Unsigned
-}
-
-// invisibleKeyFirst puts that key, if it is still there, before what went FIRST,
-// as the server does.
-func (a *alteration) invisibleKeyFirst() {
-	if i := index(a.Columns, invisibleKey); i > 0 {
+	if i := index(a.Columns, name); i > 0 {
 		c := a.Columns[i]
 		a.Columns = slices.Insert(slices.Delete(a.Columns, i, i+1), 0, c)
 	}

@@ -28,7 +28,7 @@ var spatial = []string{"geometry", "point", "linestring", "polygon", "multipoint
 func Describe(m *replication.TableMapEvent, names []string, mariaDB bool) (*schema.Table, error) {
 	t := &schema.Table{Schema: string(m.Schema), Name: string(m.Table), Columns: make([]schema.Column, len(names))}
 	d := describer{
-		unsigned: m.UnsignedMap(), collations: Plain(m).CollationMap(), sets: m.EnumSetCollationMap(), shapes: m.GeometryTypeMap(), labels: Labels(m),
+		unsigned: m.UnsignedMap(), collations: Collations(m), sets: m.EnumSetCollationMap(), shapes: m.GeometryTypeMap(), labels: Labels(m),
 	}
 	visible := m.VisibilityMap()
 	for i, name := range names {
