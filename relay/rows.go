@@ -149,6 +149,10 @@ func (a *assembler) definition(m *tableMap, ev *replication.TableMapEvent) (*sch
 	if errors.Is(err, schema.ErrNoTable) {
 		return nil, untold
 	}
+	if err == nil {
+		a.r.log.Info("a table that nobody followed so far: its rows are read with the source's present definition", "table", m.schema+"."+m.name,
+			"file", a.track.File, "offset", a.track.Start)
+	}
 	return t, err
 }
 
