@@ -164,3 +164,43 @@ func (w *world) rows(ctx context.Context, last int) (all []string) {
 	}))
 	return all
 }
+
+// TestStackNames: after statements with odd names, swaps, renamed columns and version comments, each row has the columns
+// that information_schema has at that moment. DDL-06, DDL-07, DDL-12, DDL-13, DDL-20.
+func TestStackNames(t *testing.T) {
+	for _, server := range []string{"mysql", "mariadb"} {
+		t.Run(server, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			w := newWorld(t, server, nil)
+			w.must(w.CreateTopic(ctx, w.name, 1))
+			conn := w.admin()
+			w.exec(conn, "USE "+w.name, "SET SESSION group_concat_max_len = 10000")
+			w.start()
+			var want []string
+			for n, step := range []struct{ sql, table string }{
+				{"CREATE TABLE x (id INT PRIMARY KEY, a INT)", "x"},
+				{"CREATE TABLE y (id INT PRIMARY KEY, b INT)", "y"},
+				{"RENAME TABLE x TO /* a comment */ `to`,\n y TO x, `to`\nTO y", "x"},
+				{"ALTER TABLE y RENAME AS `rename table`", "rename table"},
+				{"ALTER TABLE x /*!80000 ADD COLUMN vis INT */ COMMENT 'v'", "x"},
+				{"ALTER TABLE x COMMENT 'w' /*!99999 , ADD COLUMN never INT */ /*M!100100 , ADD COLUMN mm INT */", "x"},
+				{"CREATE TABLE `we.ird ``tbl` (`id` INT PRIMARY KEY, `a.b` INT, `order` INT, `yes` INT, `sequence` INT, `encrypted` INT)", "we.ird `tbl"},
+				{"ALTER TABLE `we.ird ``tbl` RENAME COLUMN `a.b` TO a1, RENAME COLUMN `order` TO b1", "we.ird `tbl"},
+				{"ALTER TABLE `we.ird ``tbl` CHANGE a1 a2 INT AFTER yes, ADD COLUMN k INT AFTER b1", "we.ird `tbl"},
+				{"CREATE TABLE dx (id INT PRIMARY KEY, u VARCHAR(36) DEFAULT (uuid()), d DATE DEFAULT (curdate()), c VARCHAR(9) DEFAULT ('a b'), " +
+					"n DECIMAL(5,2) DEFAULT +1.25, CONSTRAINT ck CHECK (n > 0))", "dx"},
+				{"DROP TABLE IF EXISTS nosuch, dx", "x"},
+			} {
+				w.exec(conn, step.sql, fmt.Sprintf("INSERT INTO `%s` (id) VALUES (%d)", strings.ReplaceAll(step.table, "`", "``"), n))
+				names := strings.Split(w.text(conn, "SELECT GROUP_CONCAT(column_name) FROM information_schema.columns WHERE table_schema = '"+w.name+
+					"' AND table_name = '"+step.table+"'", 0), ",")
+				slices.Sort(names)
+				want = append(want, strings.Join(names, ","))
+			}
+			if got := w.columns(ctx, len(want)-1); !slices.Equal(got, want) {
+				t.Errorf("rows have %q\nwant %q", got, want)
+			}
+		})
+	}
+}
