@@ -88,13 +88,15 @@ func isOldTemporal(t valueType) bool {
 	return t.ddl == "TIME" || t.ddl == "DATETIME" || t.ddl == "TIMESTAMP"
 }
 
+const partialJSON = "SESSION binlog_row_value_options = PARTIAL_JSON"
+
 // roundSettings are the settings under which a round is logged, by turns.
 func roundSettings(server string, r *rand.Rand) []string {
 	pick := func(values ...string) string { return values[r.IntN(len(values))] }
 	list := []string{"GLOBAL binlog_row_metadata = " + pick("MINIMAL", "FULL")}
 	if server == "mysql" {
 		return append(list, "SESSION binlog_transaction_compression = "+pick("OFF", "OFF", "ON"),
-			"SESSION sql_generate_invisible_primary_key = "+pick("OFF", "OFF", "ON"), "SESSION binlog_row_value_options = "+pick("''", "PARTIAL_JSON"))
+			"SESSION sql_generate_invisible_primary_key = "+pick("OFF", "OFF", "ON"), pick("SESSION binlog_row_value_options = ''", partialJSON))
 	}
 	return append(list, "GLOBAL log_bin_compress = "+pick("OFF", "OFF", "ON"), "GLOBAL log_bin_compress_min_len = "+pick("10", "256"))
 }

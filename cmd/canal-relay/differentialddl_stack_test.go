@@ -5,6 +5,7 @@ package main
 import (
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -239,8 +240,7 @@ func (d *drift) alter(t *driftTable) statement {
 	}
 	sql := "ALTER TABLE " + t.name + " " + strings.Join(parts, ", ")
 	if t.labels() || strings.Contains(sql, "ENUM(") || strings.Contains(sql, "SET(") {
-		// Both servers take the bytes of labels for such text: l103 becomes two characters.
-		sql = strings.NewReplacer("CONVERT TO CHARACTER SET utf16", "CONVERT TO CHARACTER SET latin1", "CONVERT TO CHARACTER SET ucs2", "CONVERT TO CHARACTER SET gbk").Replace(sql)
+		sql = conversions.ReplaceAllString(sql, "FORCE")
 	}
 	return statement{strings.Join(kinds, ""), sql, func() {
 		for _, f := range then {
@@ -323,9 +323,18 @@ func (d *drift) fixedPart(t *driftTable, column, place string) statement {
 	return statement{"rename column", "RENAME COLUMN `" + column + "` TO `" + name + "`", follow}
 }
 
-// labels says that a column is an ENUM or SET.
+// conversions are those that both servers do wrong for labels, of which they take the bytes for text of the other
+// character set: l103 becomes two characters.
+var conversions = regexp.MustCompile(`CONVERT TO CHARACTER SET (utf16|ucs2)`)
+
+// labels says that a column is an ENUM or SET, whose conversion may go wrong.
 func (t *driftTable) labels() bool {
 	return slices.ContainsFunc(t.columns, func(c valueColumn) bool { return strings.HasPrefix(c.ddl, "ENUM") || strings.HasPrefix(c.ddl, "SET") })
+}
+
+// wide says that a column's labels are in a character set of which that is true, too.
+func (t *driftTable) wide() bool {
+	return slices.ContainsFunc(t.columns, func(c valueColumn) bool { return c.kind == "" && (c.charset == "utf16" || c.charset == "ucs2") })
 }
 
 // option is a part of an ALTER TABLE about keys, character sets and the like.
@@ -345,6 +354,9 @@ func (d *drift) option(t *driftTable, column string) statement {
 		}
 		return statement{"add key", "ADD KEY ((`" + t.n + "` + 1))", nil}
 	case 3, 4:
+		if t.wide() {
+			return statement{"table option", "FORCE", nil}
+		}
 		return statement{"convert", "CONVERT TO CHARACTER SET " + d.charset(), nil}
 	case 5:
 		return statement{"table option", "DEFAULT CHARACTER SET " + d.charset(), nil}

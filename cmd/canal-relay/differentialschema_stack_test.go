@@ -96,6 +96,7 @@ func (t *driftTable) typeNow(name, columnType, charset string) *valueType {
 	case v.kind == "" && charset != "" && !strings.HasPrefix(charset, "utf8"):
 		v.incomparable = v.incomparable || v.ddl == "JSON"
 	}
+	v.charset = charset
 	t.types[name] = v
 	return &v
 }

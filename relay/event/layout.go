@@ -62,7 +62,8 @@ type Column struct {
 // event must name its columns (binlog_row_metadata=FULL), else the error is
 // ErrUnknownTable; the columns then have no Type. A type that cannot be decoded
 // is ErrUnsupported.
-func NewLayout(t *schema.Table, m *replication.TableMapEvent) (*Layout, error) {
+func NewLayout(t *schema.Table, m *replication.TableMapEvent) (l *Layout, err error) {
+	defer malformed(m, &err)
 	names := m.ColumnNameString()
 	return newLayout(t, m, names, len(m.ColumnType), false)
 }
@@ -71,7 +72,8 @@ func NewLayout(t *schema.Table, m *replication.TableMapEvent) (*Layout, error) {
 // unique key that is too long in a column behind all others, which SELECT and
 // SHOW CREATE TABLE do not show: the layout does neither. Such columns are told
 // by their names, or by the tracked table's keys.
-func NewMariaDBLayout(t *schema.Table, m *replication.TableMapEvent) (*Layout, error) {
+func NewMariaDBLayout(t *schema.Table, m *replication.TableMapEvent) (l *Layout, err error) {
+	defer malformed(m, &err)
 	names := m.ColumnNameString()
 	n, hashes := len(m.ColumnType), len(m.ColumnType)
 	if len(names) == 0 {
@@ -87,6 +89,14 @@ func NewMariaDBLayout(t *schema.Table, m *replication.TableMapEvent) (*Layout, e
 		names = names[:n]
 	}
 	return newLayout(t, m, names, n, true)
+}
+
+// malformed makes an error of a panic: go-mysql does not check that a table map
+// has as much metadata as columns.
+func malformed(m *replication.TableMapEvent, err *error) {
+	if r := recover(); r != nil {
+		*err = fmt.Errorf("table map of %s.%s: %v: %w", m.Schema, m.Table, r, ErrImage)
+	}
 }
 
 // newLayout makes a layout of the first n columns of a table map.

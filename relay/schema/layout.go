@@ -268,6 +268,9 @@ func (a *alteration) convert(columns []Column) {
 		if c := &columns[n]; c.Charset != "" && c.Charset != "binary" {
 			from := c.Charset
 			c.encode(a.charset)
+			if a.adds(c.Name) { // its type is wide enough as it is
+				continue
+			}
 			if len(c.Args) == 0 {
 				c.Base = show.Widen(c.Base, from, c.Charset)
 			}
