@@ -224,6 +224,7 @@ func (d *drift) alter(t *driftTable) statement {
 	d.r.Shuffle(len(free), func(i, j int) { free[i], free[j] = free[j], free[i] })
 	var kinds, parts []string
 	var then []func()
+	changed := false
 	for range 1 + d.r.IntN(3) {
 		if len(free) < 2 {
 			break
@@ -231,6 +232,7 @@ func (d *drift) alter(t *driftTable) statement {
 		s := d.part(t, free[0], free[1])
 		free = free[2:]
 		kinds, parts = append(kinds, s.kind), append(parts, s.sql)
+		changed = changed || s.kind == "modify" || s.kind == "change"
 		if s.then != nil {
 			then = append(then, s.then)
 		}
@@ -240,7 +242,10 @@ func (d *drift) alter(t *driftTable) statement {
 	}
 	sql := "ALTER TABLE " + t.name + " " + strings.Join(parts, ", ")
 	if t.labels() || strings.Contains(sql, "ENUM(") || strings.Contains(sql, "SET(") {
-		sql = conversions.ReplaceAllString(sql, "FORCE")
+		sql = wrongConversion.ReplaceAllString(sql, "FORCE")
+	}
+	if changed { // MySQL makes TINYTEXT of a TEXT whose column was a short VARCHAR: the tracker does not know that
+		sql = conversion.ReplaceAllString(sql, "FORCE")
 	}
 	return statement{strings.Join(kinds, ""), sql, func() {
 		for _, f := range then {
@@ -323,9 +328,11 @@ func (d *drift) fixedPart(t *driftTable, column, place string) statement {
 	return statement{"rename column", "RENAME COLUMN `" + column + "` TO `" + name + "`", follow}
 }
 
-// conversions are those that both servers do wrong for labels, of which they take the bytes for text of the other
+var conversion = regexp.MustCompile(`CONVERT TO CHARACTER SET \w+( COLLATE \w+)?`)
+
+// wrongConversion is one that both servers do wrong for labels, of which they take the bytes for text of the other
 // character set: l103 becomes two characters.
-var conversions = regexp.MustCompile(`CONVERT TO CHARACTER SET (utf16|ucs2)`)
+var wrongConversion = regexp.MustCompile(`CONVERT TO CHARACTER SET (utf16|ucs2)`)
 
 // labels says that a column is an ENUM or SET, whose conversion may go wrong.
 func (t *driftTable) labels() bool {
