@@ -189,7 +189,7 @@ func (r *Reader) named(ctx context.Context, from position.Position, err error) e
 				where = "after " + from.GTIDs
 			}
 			return fmt.Errorf("%w: %s on %s (%w); the source still has %s: to go on at the end of its binlog set "+
-				"canal.auto.reset.latest.pos.mode=true; to go on elsewhere name a file in canal.instance.master.journal.name and remove the stored position",
+				"canal.auto.reset.latest.pos.mode=true; to go on elsewhere choose with canal-relay cursor set among earliest, latest, a time and FILE:OFFSET",
 				ErrPurged, where, r.c.Addr, err, r.left(ctx))
 		}
 	}
