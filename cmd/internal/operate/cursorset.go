@@ -173,6 +173,20 @@ func parseTarget(text string) (target, error) {
 	return target{start: binlog.Start{Journal: file, Offset: n}}, nil
 }
 
+// executed is the position of a GTID set. A server streams from any set of
+// another server's transactions, as if none of its own had been executed.
+func (c *cursorSet) executed(ctx context.Context, reader *binlog.Reader, start binlog.Start) (position.Position, error) {
+	end, err := reader.End(ctx)
+	if err != nil {
+		return end, err
+	}
+	all := position.Position{GTIDs: end.GTIDs}
+	if covered, _ := all.Covers(position.Position{GTIDs: start.GTIDs}); !covered {
+		return end, fmt.Errorf("the source has not executed all of it: it has executed %s", end.GTIDs)
+	}
+	return reader.Locate(ctx, start)
+}
+
 // locate asks the source for the position that is meant. It must be one from
 // which the source can stream.
 func (c *cursorSet) locate(ctx context.Context, i *config.Instance, to target) (position.Position, error) {
@@ -190,6 +204,8 @@ func (c *cursorSet) locate(ctx context.Context, i *config.Instance, to target) (
 	}
 	var p position.Position
 	switch {
+	case to.start.GTIDs != "":
+		p, err = c.executed(ctx, reader, to.start)
 	case to.earliest:
 		p, err = reader.Earliest(ctx)
 	case to.latest:
