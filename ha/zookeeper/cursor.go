@@ -113,7 +113,7 @@ func decode(destination string, cursor, state stored) (saved position.Saved, las
 	}
 	p, err := position.ParseCanal(cursor.Data)
 	if err != nil {
-		return saved, last, fmt.Errorf("the cursor in ZooKeeper node %s cannot be read: %w: write it anew, or delete the node to start where the configuration says", cursorPath(destination), err)
+		return saved, last, fmt.Errorf("the cursor in ZooKeeper node %s cannot be read: %w: set it with canal-relay cursor set, or delete the node to start where the configuration says", cursorPath(destination), err)
 	}
 	saved = position.Saved{Position: p, Foreign: foreign}
 	if !foreign {
