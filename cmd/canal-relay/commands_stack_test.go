@@ -226,3 +226,44 @@ func (w *world) cursorRefuses(ctx context.Context) {
 		w.active(ctx)
 	}
 }
+
+// TestStackCommandsStatic: without ZooKeeper nobody can be asked to let go, and a node that runs starts again at the position that was set.
+func TestStackCommandsStatic(t *testing.T) {
+	w := newWorld(t, "mysql", nil)
+	delete(w.conf.Server, "canal.zkServers")
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	conn := w.admin()
+	w.exec(conn, "USE "+w.name, "CREATE TABLE t (id INT PRIMARY KEY)")
+	first, err := local.End(conn)
+	w.must(err)
+	w.exec(conn, "INSERT INTO t VALUES (1)")
+	w.start()
+	w.rowsSent(ctx, 1)
+	var shown []struct {
+		Election string
+		place
+	}
+	w.until(ctx, "a stored position", func() bool {
+		w.answer(&shown, "status")
+		return shown[0].Offset > int(first.Offset)
+	})
+	if shown[0].Election != "static" {
+		t.Errorf("status shows %+v", shown)
+	}
+	target := fmt.Sprintf("%s:%d", first.File, first.Offset)
+	for _, args := range [][]string{{"release"}, {"cursor", "set", target, "--reason", "r", "--release"}} {
+		if _, stderr, code := w.operator(args...); code != exitFailed || !strings.Contains(stderr, "there is no election") {
+			t.Errorf("%q: exit code %d, %s", args, code, stderr)
+		}
+	}
+	var done struct{ Old, New place }
+	w.answer(&done, "cursor", "set", target, "--reason", "again")
+	if done.New.Offset != int(first.Offset) || done.Old.Offset != shown[0].Offset {
+		t.Errorf("cursor set says %+v, want from %+v to %s", done, shown, target)
+	}
+	w.exec(conn, "INSERT INTO t VALUES (2)")
+	if ids, _ := w.rowsSent(ctx, 4); fmt.Sprint(ids) != "[1 1 2 2]" {
+		t.Errorf("rows in the topic %v, want each twice", ids)
+	}
+}

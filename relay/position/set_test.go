@@ -65,7 +65,9 @@ func TestSetLeavesADamagedFile(t *testing.T) {
 }
 
 func TestKeepPrepared(t *testing.T) {
-	xa := func(id string, end uint64) XA { return XA{XID: id, File: "binlog.000002", Start: 4, End: end, ServerUUID: "u"} }
+	xa := func(id string, end uint64) XA {
+		return XA{XID: id, File: "binlog.000002", Start: 4, End: end, ServerUUID: "u"}
+	}
 	old := Position{File: "binlog.000002", Offset: 500, ServerUUID: "u", Prepared: []XA{xa("before", 100), xa("behind", 400), xa("found", 150)}}
 	p := Position{File: "binlog.000002", Offset: 200, ServerUUID: "u", Prepared: []XA{xa("found", 150)}}.Keep(old)
 	var ids []string

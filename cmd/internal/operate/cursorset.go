@@ -54,8 +54,9 @@ func (p *Program) cursorSetCommand() *cobra.Command {
 The source must hold it. The position is written only if nobody has moved it
 meanwhile and no node owns the destination; with --release the owner is asked to
 let go first, and no other node starts before the position is set. Without
-ZooKeeper nobody can be asked: a node that runs ends its term and starts again at
-the new position. Old and new position and the reason are kept: see cursor show.
+ZooKeeper nobody can be asked: a node that runs finds out when it next saves, ends
+its term and starts again at the new position. Old and new position and the reason
+are kept: see cursor show.
 
 Back sends changes again; forward leaves changes out.`,
 		Example: `  canal-relay cursor set --conf conf --destination example latest --release --reason "rebuilt from a dump"
