@@ -198,11 +198,8 @@ func SetCursor(ctx context.Context, c session.Config, destination string, m Move
 			return err
 		}
 		if o.Epoch != 0 {
-			if moved.From, err = letGo(v, destination); err != nil && !errors.Is(err, ErrNobody) {
+			if moved.From, err = dismiss(ctx, v, destination); err != nil {
 				return err
-			}
-			if o, err = awaitOwner(ctx, v, destination, func(o Owner) bool { return o.Epoch == 0 }); err != nil {
-				return fmt.Errorf("%s was asked to let go and has not yet: %w", o.Address, err)
 			}
 		}
 		moved.Old, err = move(v, destination, m)
@@ -212,6 +209,25 @@ func SetCursor(ctx context.Context, c session.Config, destination string, m Move
 		return moved, fmt.Errorf("set the cursor of %s: %w", destination, err)
 	}
 	return moved, nil
+}
+
+// dismiss asks the owner to let go, and waits until it has.
+func dismiss(ctx context.Context, v *session.Visit, destination string) (from Owner, err error) {
+	from, err = letGo(v, destination)
+	if errors.Is(err, ErrNobody) {
+		return from, nil // it has just gone
+	}
+	if err != nil {
+		return from, err
+	}
+	o, err := awaitOwner(ctx, v, destination, func(o Owner) bool { return o.Epoch != from.Epoch })
+	switch {
+	case err != nil:
+		return from, fmt.Errorf("%s was asked to let go and has not yet: %w", from.Address, err)
+	case o.Epoch != 0:
+		return from, fmt.Errorf("%w: %s took over from %s although it was held back: stop it first", ErrOwned, o.Address, from.Address)
+	}
+	return from, nil
 }
 
 // move writes the position. To own the destination for the moment of the

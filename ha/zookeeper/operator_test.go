@@ -162,6 +162,29 @@ func TestSetCursorReleasesAndNobodyStartsBeforeIt(t *testing.T) {
 	})
 }
 
+// TestSetCursorLosesToWhoDoesNotHold: a node of Canal takes over at once, and nothing is written.
+func TestSetCursorLosesToWhoDoesNotHold(t *testing.T) {
+	bubble(t, func(t *testing.T, s *zktest.Server) {
+		s.PutEphemeral(runningAt, []byte(`{"active":true,"address":"java1:11111"}`))
+		first := owner(t, s).Czxid
+		go func() {
+			for strings.Contains(string(owner(t, s).Data), "true") {
+				time.Sleep(time.Millisecond)
+			}
+			s.Remove(runningAt)
+			s.PutEphemeral(runningAt, []byte(`{"active":true,"address":"java2:11111"}`))
+		}()
+		_, err := zookeeper.SetCursor(t.Context(), config(s, "").Config, dest,
+			zookeeper.Move{To: position.Position{File: "binlog.000001", Offset: 4}, Reason: "r", Release: true})
+		if !errors.Is(err, zookeeper.ErrOwned) || !strings.Contains(err.Error(), "java2:11111") {
+			t.Errorf("returned %v", err)
+		}
+		if _, there := s.Get(cursorAt); there || owner(t, s).Czxid == first {
+			t.Error("the cursor was written")
+		}
+	})
+}
+
 func TestSetCursorRecordsWhatItDid(t *testing.T) {
 	bubble(t, func(t *testing.T, s *zktest.Server) {
 		client, stop := startClient(t, config(s, "a:1"))
