@@ -211,6 +211,32 @@ func TestPayloadInPieces(t *testing.T) {
 	}
 }
 
+// A list of GTIDs, or a statement, that says it is larger than it can be takes no memory.
+func TestUnbelievable(t *testing.T) {
+	for name, c := range map[string]struct {
+		kind replication.EventType
+		body []byte
+	}{
+		"GTIDs":     {replication.MARIADB_GTID_LIST_EVENT, []byte{0xff, 0xff, 0xff, 0x0f, 0, 0, 0, 0}},
+		"statement": {replication.MARIADB_QUERY_COMPRESSED_EVENT, append(make([]byte, 14), 0x84, 0x7f, 0xff, 0xff, 0xff, 0x78, 0x9c)},
+	} {
+		p := formatted(t)
+		p.SetFlavor(mysql.MariaDBFlavor)
+		raw := append(make([]byte, replication.EventHeaderSize), c.body...)
+		raw[4] = byte(c.kind)
+		binary.LittleEndian.PutUint32(raw[9:], uint32(len(raw)+4))
+		raw = binary.LittleEndian.AppendUint32(raw, crc32.ChecksumIEEE(raw))
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		if _, err := p.Parse(raw); !errors.Is(err, ErrFormat) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if runtime.ReadMemStats(&after); after.TotalAlloc-before.TotalAlloc > 1<<20 {
+			t.Errorf("%s: %d bytes were taken", name, after.TotalAlloc-before.TotalAlloc)
+		}
+	}
+}
+
 // Whatever the bytes of either server: no panic, no reading outside.
 func FuzzParse(f *testing.F) {
 	for _, raw := range split(f, recorded) {
