@@ -45,6 +45,7 @@ func largeRow(t *testing.T, server string) {
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	w := newWorld(t, server, map[string]string{"canal.relay.memory": "32MiB"})
+	w.conf.Server["canal.relay.session.timeout"] = "30s" // a machine that is busy with the row must not cost the lease
 	w.must(w.CreateTopic(ctx, w.name, 1))
 	w.must(w.SetTopic(ctx, w.name, "max.message.bytes", fmt.Sprint(largest)))
 	conn := w.largePackets()
@@ -132,6 +133,7 @@ func largeTransaction(t *testing.T, server string, limit int64, pad string, sess
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	w := newWorld(t, server, map[string]string{"canal.relay.memory": "32MiB"})
+	w.conf.Server["canal.relay.session.timeout"] = "30s" // a machine that is busy with the row must not cost the lease
 	w.must(w.CreateTopic(ctx, w.name, 1))
 	conn := w.admin()
 	w.ownFile(conn)

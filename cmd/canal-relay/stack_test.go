@@ -84,6 +84,7 @@ func (w *world) admin() *client.Conn {
 		w.Fatal(err)
 	}
 	w.Cleanup(func() { _ = conn.Close() })
+	w.exec(conn, "SET SESSION sort_buffer_size = 16777216") // rows with large values are read in order
 	return conn
 }
 
