@@ -3,7 +3,6 @@ package kafka
 import (
 	"fmt"
 	"log/slog"
-	"net"
 	"strings"
 	"testing"
 	"time"
@@ -74,14 +73,9 @@ func TestHistoryOfNewerVersion(t *testing.T) {
 
 // A cluster that is away is waited for, by readers and writers.
 func TestHistoryWaitsForTheCluster(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	port := l.Addr().(*net.TCPAddr).Port
-	_ = l.Close()
+	port := freePort(t)
 	c := DefaultConfig()
-	c.Brokers = []string{l.Addr().String()}
+	c.Brokers = []string{fmt.Sprintf("127.0.0.1:%d", port)}
 	var said strings.Builder
 	h := NewHistory(c, "schema", "orders", slog.New(slog.NewTextHandler(&said, nil)))
 	defer h.Close()
