@@ -144,6 +144,7 @@ func (r *reader) instance(node *Node) Instance {
 	i.TakeoverDelay = r.duration("canal.relay.takeover.delay")
 	i.Starter = r.starter(i, flush)
 	r.packets(&i)
+	r.options(&i)
 	return i
 }
 
