@@ -67,7 +67,7 @@ func TestStackAwayAtStart(t *testing.T) {
 // TestStackOutages: each of the servers restarts, one after the other, and the databases crash once, while both databases are
 // written to. Everything arrives, in order, and an outage is no failure.
 func TestStackOutages(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 	var worlds []*world
 	var writers sync.WaitGroup
