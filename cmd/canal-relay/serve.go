@@ -192,7 +192,7 @@ func (n *node) destination(i *config.Instance) (*destination, error) {
 			log.Warn("configuration", "key", "canal.instance.filter."+key, "note", tornText(torn))
 		}
 	}
-	routing := i.Starter.Router.Fingerprint()
+	routing := i.Starter.Routing
 	var elector ha.Elector = ha.Static{}
 	d.cursor = &notedCursor{Cursor: position.NewFile(i.MetaFile, i.Name, i.Relay.GTID, routing)}
 	if n.zk != nil {

@@ -65,9 +65,13 @@ var allowed = map[string][]string{
 		"relay/event/tablemap", "relay/sqltext", "relay/pace", "relay/rekey",
 	},
 	"mqstarter/message": {"relay/event", "relay/position"},
-	"mqstarter/kafka":   {"mqstarter/message", "relay/position", "relay/schema"},
+	"mqstarter/kafka":   {"mqstarter/kafka/tail", "mqstarter/message", "relay/position", "relay/schema"},
+	// reads the ends of partitions
+	"mqstarter/kafka/tail": {"mqstarter/message"},
+	// finds the records that readers have from an earlier term
+	"mqstarter/repeats": {"metrics", "mqstarter/message", "relay/event", "relay/position"},
 	"mqstarter": {
-		"metrics", "mqstarter/message", "mqstarter/route", "mqstarter/target", "relay/event", "relay/position",
+		"metrics", "mqstarter/message", "mqstarter/repeats", "mqstarter/route", "mqstarter/target", "relay/event", "relay/position",
 	},
 }
 
