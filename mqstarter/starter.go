@@ -234,7 +234,7 @@ func (t *term) readersHave(saved position.Saved, from position.Resume) *repeats.
 		why = "the settings that decide what is sent where have changed"
 	}
 	if why != "" {
-		t.log.Info("what was sent behind the stored position is sent again: " + why)
+		t.log.Info("what was sent behind the stored position is sent again", "reason", why)
 		return nil
 	}
 	c := repeats.Config{Destination: t.config.Destination, Epoch: t.epoch, Since: saved.Since, SinceAt: saved.SinceAt, From: from.Position, End: ends.End}

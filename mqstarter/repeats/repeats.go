@@ -134,7 +134,7 @@ func (f *Filter) scan(ctx context.Context, fresh []*place) {
 
 func (f *Filter) warn(at *place, tx string, row uint64, why string) {
 	f.metrics.Unusual("tail_scan_other_history")
-	f.log.Warn("what readers have is not taken out: "+why, "topic", at.Topic, "partition", at.Partition, "last.record", tx, "row", row)
+	f.log.Warn("what readers have is not taken out", "reason", why, "topic", at.Topic, "partition", at.Partition, "last.record", tx, "row", row)
 }
 
 // judge tells whether the last record stands behind where the term goes on, and

@@ -182,7 +182,7 @@ func TestPlacesAreLookedAtOnce(t *testing.T) {
 	e := ends{{Topic: "changes", Partition: 1}: tail(file(200), 0), {Topic: "changes", Partition: 2}: tail(file(100), 0)}
 	scan := scanner(func(places []message.Place) []message.Tail {
 		asked += len(places)
-		return e.Tails(nil, "", places)
+		return e.Tails(t.Context(), "", places)
 	})
 	f := New(Config{Destination: "shop", Epoch: 6, From: at(90), End: endsAt(at(900))}, scan, nil, slog.New(slog.DiscardHandler))
 	var got []string

@@ -178,7 +178,7 @@ func ours(destination string, r *kgo.Record) (t message.Tail, ok bool) {
 		return t, false
 	}
 	t = message.Tail{Epoch: -1, Time: r.Timestamp, Value: r.Value}
-	var row error = errors.New("none")
+	row := errors.New("none")
 	for _, h := range r.Headers {
 		switch h.Key {
 		case message.HeaderDestination:
