@@ -205,7 +205,13 @@ func (d *drift) createLike(t *driftTable) statement {
 func (d *drift) createSelect(t *driftTable) statement {
 	made := *t
 	made.valueShape, made.types, made.made = &valueShape{name: d.tableName(t.prefix)}, maps.Clone(t.types), map[string]bool{}
-	sql := "CREATE TABLE " + made.name + " AS SELECT * FROM " + t.name + " ORDER BY `" + t.id + "` LIMIT 3"
+	columns := "*"
+	for _, row := range d.query("SELECT COLUMN_NAME FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = DATABASE() AND EXTRA LIKE '%INVISIBLE%' AND TABLE_NAME = '" + t.name + "'") {
+		if row[0] == t.id || row[0] == t.n { // which * leaves out
+			columns += ", `" + row[0] + "`"
+		}
+	}
+	sql := "CREATE TABLE " + made.name + " AS SELECT " + columns + " FROM " + t.name + " ORDER BY `" + t.id + "` LIMIT 3"
 	return statement{"create select", sql, func() {
 		d.tables = append(d.tables, &made)
 		d.look(sql)
