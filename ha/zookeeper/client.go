@@ -58,6 +58,9 @@ func (c *Client) Connected() bool {
 	return s.Usable()
 }
 
+// Shared is an error when another process seems to use this node's address.
+func (c *Client) Shared() error { return c.session.Shared() }
+
 // Holds reports whether this node owns a destination at this moment, by the
 // clock and without asking anybody.
 func (c *Client) Holds(destination string) bool {
