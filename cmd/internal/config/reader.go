@@ -1,7 +1,6 @@
 package config
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -143,36 +142,13 @@ func (r *reader) duration(key string) time.Duration {
 // size reads a number of bytes with or without a unit.
 func (r *reader) size(key string) int {
 	v := r.get(key).Value
-	n, err := parseSize(v)
+	n, err := properties.Size(v)
 	if err == nil {
 		return n
 	}
 	r.blame(key, "%q is %v", v, err)
-	n, _ = parseSize(keys.For(key).Default)
+	n, _ = properties.Size(keys.For(key).Default)
 	return n
-}
-
-var sizeUnits = []struct {
-	name  string
-	bytes int64
-}{{"kib", 1 << 10}, {"mib", 1 << 20}, {"gib", 1 << 30}, {"kb", 1000}, {"mb", 1e6}, {"gb", 1e9}, {"k", 1 << 10}, {"m", 1 << 20}, {"g", 1 << 30}, {"b", 1}}
-
-func parseSize(v string) (int, error) {
-	digits, unit := strings.ToLower(v), int64(1)
-	for _, u := range sizeUnits {
-		if rest, ok := strings.CutSuffix(digits, u.name); ok {
-			digits, unit = strings.TrimSpace(rest), u.bytes
-			break
-		}
-	}
-	n, err := strconv.ParseInt(digits, 10, 64)
-	switch {
-	case err != nil || n < 0:
-		return 0, errors.New("not a size: write bytes, or a number with KiB, MiB or GiB")
-	case n > math.MaxInt32*1024/unit:
-		return 0, errors.New("more than fits: choose less than 2 TiB")
-	}
-	return int(n * unit), nil
 }
 
 // choice reads one of some words, whatever their case.
@@ -194,21 +170,12 @@ func (r *reader) choice(key string, words ...string) string {
 
 // list reads texts with commas between them; blank ones are dropped.
 func (r *reader) list(key string) []string {
-	return splitList(r.text(key), ",")
-}
-
-func splitList(text, separators string) []string {
-	var out []string
-	for _, s := range strings.FieldsFunc(text, func(c rune) bool { return strings.ContainsRune(separators, c) }) {
-		if s = properties.Trim(s); s != "" {
-			out = append(out, s)
-		}
-	}
-	return out
+	return properties.List(r.text(key), ",")
 }
 
 // secrets are the keys that canal.relay.secret.<key>.file may name.
-var secrets = []string{"canal.instance.dbPassword", "canal.instance.tsdb.dbPassword", "kafka.sasl.jaas.config", "kafka.ssl.keystore.key", "canal.relay.http.password", "canal.relay.alarm.webhook"}
+var secrets = []string{"canal.instance.dbPassword", "canal.instance.tsdb.dbPassword", "kafka.sasl.jaas.config", "kafka.ssl.keystore.key",
+	"kafka.ssl.keystore.password", "kafka.ssl.truststore.password", "canal.relay.http.password", "canal.relay.alarm.webhook", "canal.relay.zookeeper.auth"}
 
 func secretFile(key string) string { return "canal.relay.secret." + key + ".file" }
 
@@ -225,6 +192,33 @@ func (r *reader) secret(key string) Secret {
 		return ""
 	}
 	return Secret(strings.TrimRight(string(text), "\r\n"))
+}
+
+// secretAgain reads a secret anew from the file named for it, nil when it does
+// not stand in one.
+func (r *reader) secretAgain(key string) func() (string, error) {
+	path := r.text(secretFile(key))
+	if path == "" {
+		return nil
+	}
+	path = r.path(path)
+	return func() (string, error) {
+		text, err := os.ReadFile(path)
+		return strings.TrimRight(string(text), "\r\n"), err
+	}
+}
+
+// file reads the file that a key names, nil when it names none.
+func (r *reader) file(key string) []byte {
+	path := strings.TrimPrefix(r.text(key), "file:")
+	if path == "" {
+		return nil
+	}
+	b, err := os.ReadFile(r.path(path))
+	if err != nil {
+		r.blame(key, "%v: make the file readable for this user", err)
+	}
+	return b
 }
 
 // path finds a file: relative ones begin at the configuration's directory.
