@@ -37,7 +37,7 @@ type Node struct {
 	ZooKeeper      string
 	SessionTimeout time.Duration // asked of ZooKeeper
 	ZooKeeperAuth  Secret        // user:password; empty for none
-	ZooKeeperTLS   *tls.Config   // nil for plain connections
+	ZooKeeperTLS   *tls.Config   `json:"-"` // nil for plain connections
 
 	HTTP         string // address of metrics and status page; empty for none
 	HTTPUser     string
