@@ -147,7 +147,7 @@ func (r *reader) node() *Node {
 	}
 	n.Webhook = r.webhook()
 	r.choice("canal.serverMode", "kafka")
-	if strings.ContainsFunc(n.Cluster, func(c rune) bool { return !isNameRune(c) }) {
+	if strings.ContainsFunc(n.Cluster, func(c rune) bool { return !properties.IsNameRune(c) }) {
 		r.blame("canal.relay.cluster", "%q: use letters, digits, dots, dashes and underscores", n.Cluster)
 	}
 	if (n.HTTPUser == "") != (n.HTTPPassword == "") {
@@ -169,10 +169,6 @@ func (r *reader) node() *Node {
 	return n
 }
 
-func isNameRune(c rune) bool {
-	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '.' || c == '-' || c == '_'
-}
-
 // checkServers looks at canal.zkServers, which ha/zookeeper reads.
 func (r *reader) checkServers(list string) {
 	const key = "canal.zkServers"
@@ -185,21 +181,11 @@ func (r *reader) checkServers(list string) {
 	hosts, _, _ := strings.Cut(list, "/")
 	for _, host := range properties.List(hosts, ",;") {
 		if strings.Contains(host, ":") { // else the default port
-			if err := checkAddress(host); err != nil {
+			if err := properties.CheckAddress(host); err != nil {
 				r.blameErr(key, err)
 			}
 		}
 	}
-}
-
-// checkAddress wants host:port.
-func checkAddress(address string) error {
-	host, port, err := net.SplitHostPort(address)
-	n, numErr := strconv.ParseUint(port, 10, 16)
-	if err != nil || numErr != nil || host == "" || n == 0 || strings.ContainsAny(host, " /") {
-		return fmt.Errorf("%q is not an address: write host:port, an IPv6 address in brackets", address)
-	}
-	return nil
 }
 
 // identity is ip:port. Without canal.register.ip and canal.ip the ip is the

@@ -86,7 +86,7 @@ func (r *reader) brokers() []string {
 		if _, rest, ok := strings.Cut(b, "://"); ok {
 			list[i] = rest // Java's client takes PLAINTEXT://host:port
 		}
-		if err := checkAddress(list[i]); err != nil {
+		if err := properties.CheckAddress(list[i]); err != nil {
 			r.blameErr(key, err)
 		}
 	}

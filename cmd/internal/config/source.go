@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/canal-relay/canal-relay/cmd/internal/config/identity"
+	"github.com/canal-relay/canal-relay/cmd/internal/config/properties"
 	"github.com/canal-relay/canal-relay/cmd/internal/config/security"
 	"github.com/canal-relay/canal-relay/relay/binlog"
 )
@@ -58,7 +59,7 @@ func (r *reader) binlog(node *Node) binlog.Config {
 func (r *reader) server(side string) (s binlog.Standby) {
 	key := "canal.instance." + side + ".address"
 	if s.Addr = r.text(key); s.Addr != "" {
-		if err := checkAddress(s.Addr); err != nil {
+		if err := properties.CheckAddress(s.Addr); err != nil {
 			r.blameErr(key, err)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"net"
 	"strconv"
 	"strings"
 )
@@ -58,4 +59,19 @@ func Names(expr string) ([]string, error) {
 		out = append(out, prefix+strconv.Itoa(i))
 	}
 	return out, nil
+}
+
+// CheckAddress wants host:port.
+func CheckAddress(address string) error {
+	host, port, err := net.SplitHostPort(address)
+	n, numErr := strconv.ParseUint(port, 10, 16)
+	if err != nil || numErr != nil || host == "" || n == 0 || strings.ContainsAny(host, " /") {
+		return fmt.Errorf("%q is not an address: write host:port, an IPv6 address in brackets", address)
+	}
+	return nil
+}
+
+// IsNameRune reports whether a letter may stand in a name of a topic or a cluster.
+func IsNameRune(c rune) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '.' || c == '-' || c == '_'
 }
