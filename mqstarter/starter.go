@@ -10,6 +10,7 @@ import (
 
 	"github.com/canal-relay/canal-relay/metrics"
 	"github.com/canal-relay/canal-relay/mqstarter/message"
+	"github.com/canal-relay/canal-relay/mqstarter/oversize"
 	"github.com/canal-relay/canal-relay/mqstarter/repeats"
 	"github.com/canal-relay/canal-relay/mqstarter/route"
 	"github.com/canal-relay/canal-relay/mqstarter/target"
@@ -100,6 +101,9 @@ type Config struct {
 	Heartbeat      time.Duration
 	HeartbeatTopic string
 
+	Oversize    oversize.Policy // of a message that is larger than Kafka takes; empty is Stop
+	DeadLetters string          // topic of dead letters
+
 	Router  *route.Router  // topics and partitions
 	Message message.Config // what messages show
 	Packets *PacketConfig  // protobuf; nil for flat messages
@@ -114,6 +118,7 @@ func DefaultConfig() Config {
 		Limit:        DefaultLimit,
 		DrainTimeout: DefaultDrainTimeout,
 		FlushPeriod:  DefaultFlushPeriod,
+		Oversize:     oversize.Stop,
 	}
 }
 
@@ -132,6 +137,8 @@ func (c *Config) Validate() error {
 		return fmt.Errorf("message limit %d bytes: at least 1 KiB is needed", c.Limit)
 	case c.Packets != nil && c.Packets.Bytes < 1:
 		return fmt.Errorf("packet size %d bytes must be positive", c.Packets.Bytes)
+	case c.Oversize == oversize.DeadLetter && c.DeadLetters == "":
+		return errors.New("there is no topic for dead letters")
 	case c.Heartbeat < 0:
 		return fmt.Errorf("heartbeat every %s: a time or 0 is needed", c.Heartbeat)
 	case c.DrainTimeout <= 0 || c.FlushPeriod <= 0:
@@ -220,24 +227,11 @@ func (s *Starter) run(ctx context.Context, epoch int64) error {
 func (t *term) readersHave(saved position.Saved, from position.Resume) *repeats.Filter {
 	scanner, can := t.producer.(repeats.Scanner)
 	ends, told := t.source.(Ender)
-	why := ""
-	switch {
-	case !can || !told || saved.IsZero():
-		return nil
-	case !t.config.Headers:
-		why = "headers are off"
-	case t.config.Router.FromTopic():
-		why = "rows go to the partitions that topics have now, which may not be those that they had"
-	case saved.Foreign || saved.Routing == "":
-		why = "the stored position was set by somebody else"
-	case saved.Routing != t.config.Routing:
-		why = "the settings that decide what is sent where have changed"
-	}
-	if why != "" {
-		t.log.Info("what was sent behind the stored position is sent again", "reason", why)
+	if !can || !told || saved.IsZero() {
 		return nil
 	}
-	c := repeats.Config{Destination: t.config.Destination, Epoch: t.epoch, Since: saved.Since, SinceAt: saved.SinceAt, From: from.Position, End: ends.End}
+	c := repeats.Config{Destination: t.config.Destination, Epoch: t.epoch, Saved: saved, From: from.Position, End: ends.End,
+		Headers: t.config.Headers, Routing: t.config.Routing, FromTopic: t.config.Router.FromTopic()}
 	if t.config.Packets != nil {
 		c.Form = t.config.Packets.Form
 	}

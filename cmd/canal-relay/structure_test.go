@@ -71,8 +71,10 @@ var allowed = map[string][]string{
 	"mqstarter/kafka/tail": {"mqstarter/message"},
 	// finds the records that readers have from an earlier term
 	"mqstarter/repeats": {"metrics", "mqstarter/message", "relay/event", "relay/position"},
+	// what becomes of changes that are too large
+	"mqstarter/oversize": {},
 	"mqstarter": {
-		"metrics", "mqstarter/message", "mqstarter/repeats", "mqstarter/route", "mqstarter/target", "relay/event", "relay/position",
+		"metrics", "mqstarter/message", "mqstarter/oversize", "mqstarter/repeats", "mqstarter/route", "mqstarter/target", "relay/event", "relay/position",
 	},
 }
 

@@ -127,7 +127,7 @@ func (r *reader) instance(node *Node) Instance {
 	i.TakeoverDelay = r.duration("canal.relay.takeover.delay")
 	i.Starter = r.starter(i, flush)
 	r.packets(&i)
-	r.options(&i)
+	r.options(&i, node)
 	if i.Starter.Router != nil {
 		i.Starter.Routing = routing(&i)
 	}
