@@ -44,14 +44,11 @@ func (r *reader) oversize(i *Instance, node *Node) {
 	if i.Starter.DeadLetters = r.text(topic); i.Starter.DeadLetters == "" {
 		i.Starter.DeadLetters = node.Cluster + "-dead-letter"
 	}
-	if !topicName.MatchString(i.Starter.DeadLetters) {
-		r.blame(topic, "%q cannot be a topic's name: use letters, digits, dots, dashes and underscores", i.Starter.DeadLetters)
-	}
 	if i.Kafka.Topics == nil {
 		i.Kafka.Topics = make(map[string]int32)
 	}
-	if _, used := i.Kafka.Topics[i.Starter.DeadLetters]; used {
-		r.blame(topic, "%q is the topic of the changes: name another one", i.Starter.DeadLetters)
+	if _, used := i.Kafka.Topics[i.Starter.DeadLetters]; used || !topicName.MatchString(i.Starter.DeadLetters) {
+		r.blame(topic, "%q is the topic of the changes, or cannot be a topic's name: use letters, digits, dots, dashes and underscores", i.Starter.DeadLetters)
 	}
 	i.Kafka.DeadLetters, i.Kafka.Topics[i.Starter.DeadLetters] = i.Starter.DeadLetters, 1
 }
