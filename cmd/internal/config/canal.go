@@ -99,7 +99,7 @@ func (l *loader) load() *Node {
 		}
 	}
 	if len(node.Instances) == 0 && len(l.problems) == 0 {
-		l.problems.Add(Problem{l.server.Name, "canal.destinations", "no destination is left to run: name one that has a directory with an " + instanceFile})
+		l.problems.Add(Problem{Where: l.server.Name, Key: "canal.destinations", What: "no destination is left to run: name one that has a directory with an " + instanceFile})
 	}
 	l.findings = append(l.report(l.server, ""), l.findings...)
 	return node

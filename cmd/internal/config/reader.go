@@ -234,7 +234,7 @@ func (r *reader) checkSecretNames(f *properties.File) {
 	for _, p := range f.Props {
 		name, ok := strings.CutPrefix(p.Key, "canal.relay.secret.")
 		if name, ok2 := strings.CutSuffix(name, ".file"); ok && ok2 && !slices.Contains(secrets, name) {
-			r.problems.Add(Problem{f.At(p), p.Key, fmt.Sprintf("%s is not a secret that can stand in a file: choose %s", name, strings.Join(secrets, ", "))})
+			r.problems.Add(Problem{Where: f.At(p), Key: p.Key, What: fmt.Sprintf("%s is not a secret that can stand in a file: choose %s", name, strings.Join(secrets, ", "))})
 		}
 	}
 }
