@@ -54,7 +54,7 @@ func run(ctx context.Context, args []string, env func(string) (string, bool), st
 		SilenceErrors: true,
 	}
 	serve := p.serveCommand()
-	root.AddCommand(serve, p.checkCommand(), p.tailCommand())
+	root.AddCommand(serve, p.checkCommand(), p.tailCommand(), p.auditCommand())
 	root.AddCommand(operate.Commands(&operate.Program{Env: p.env, Stdout: p.stdout, Stderr: p.stderr, ZooKeeper: zookeeperConfig})...)
 	root.RunE = serve.RunE // `serve` is the default
 	root.Flags().AddFlagSet(serve.Flags())

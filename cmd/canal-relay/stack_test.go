@@ -19,7 +19,6 @@ import (
 	"time"
 
 	"github.com/go-mysql-org/go-mysql/client"
-	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/canal-relay/canal-relay/deploy/local"
 )
@@ -136,37 +135,6 @@ func (w *world) active(ctx context.Context) *local.Node {
 		w.Fatal(err)
 	}
 	return node
-}
-
-// prove waits until the last change of the binlog is in the topic and compares the two, change by change.
-func (w *world) prove(ctx context.Context, conn *client.Conn) (changes, repeats int) {
-	w.Helper()
-	to, err := local.End(conn)
-	if err != nil {
-		w.Fatal(err)
-	}
-	binlog, err := w.ReadBinlog(ctx, w.server, w.name, w.from, to)
-	if err != nil {
-		w.Fatal(err)
-	}
-	last := binlog[len(binlog)-1].Text
-	var topic []string
-	err = w.ReadTopic(ctx, w.name, func(r *kgo.Record) bool {
-		found, err := local.Changes(r.Value)
-		if err != nil {
-			w.Fatal(err)
-		}
-		topic = append(topic, found...)
-		return len(topic) == 0 || topic[len(topic)-1] != last
-	})
-	if err != nil {
-		w.Fatal(err)
-	}
-	repeats, err = local.Prove(binlog, topic)
-	if err != nil {
-		w.Fatal(err)
-	}
-	return len(binlog), repeats
 }
 
 // TestStackFailover: two nodes, 60,000 rows inserted in transactions of 100, 10,000 updates, 5,000 deletes and DDL, while

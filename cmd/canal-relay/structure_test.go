@@ -72,7 +72,8 @@ var allowed = map[string][]string{
 	// finds the records that readers have from an earlier term
 	"mqstarter/repeats": {"metrics", "mqstarter/message", "relay/event", "relay/position"},
 	// what becomes of changes that are too large
-	"mqstarter/oversize": {},
+	"mqstarter/oversize":          {},
+	"mqstarter/kafka/topicreader": {"mqstarter/kafka"},
 	"mqstarter": {
 		"metrics", "mqstarter/message", "mqstarter/oversize", "mqstarter/repeats", "mqstarter/route", "mqstarter/target", "relay/event", "relay/position",
 	},

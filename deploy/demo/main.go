@@ -78,7 +78,7 @@ func (d *demo) run(ctx context.Context) error {
 	if err := d.killActive(ctx); err != nil {
 		return err
 	}
-	if err := d.prove(ctx, conn, from); err != nil {
+	if err := d.prove(ctx, from); err != nil {
 		return err
 	}
 	d.kept = d.keep

@@ -15,54 +15,6 @@ import (
 	"github.com/go-mysql-org/go-mysql/replication"
 )
 
-// Step is one change as a text that names its kind, table and values. First
-// says that a transaction begins with it.
-type Step struct {
-	Text  string
-	First bool
-}
-
-// Prove walks through a topic's changes and the binlog's, and returns how many
-// of the topic's are repeats. Every change of the binlog must be there, in
-// order; the topic may step back only to the beginning of a transaction.
-func Prove(binlog []Step, topic []string) (repeats int, err error) {
-	starts := map[string][]int{}
-	for i, s := range binlog {
-		if s.First {
-			starts[s.Text] = append(starts[s.Text], i)
-		}
-	}
-	next, furthest := 0, 0
-	for i, change := range topic {
-		if next >= len(binlog) || binlog[next].Text != change {
-			back := -1
-			for _, at := range starts[change] {
-				if at < next {
-					back = at
-				}
-			}
-			if back < 0 {
-				wanted := "nothing more"
-				if next < len(binlog) {
-					wanted = binlog[next].Text
-				}
-				return repeats, fmt.Errorf("change %d of the topic is %q; the binlog has %q there (its change %d of %d)",
-					i, change, wanted, next, len(binlog))
-			}
-			next = back
-		}
-		if next < furthest {
-			repeats++
-		}
-		next++
-		furthest = max(furthest, next)
-	}
-	if furthest < len(binlog) {
-		return repeats, fmt.Errorf("%d of %d changes are missing, the first is %q", len(binlog)-furthest, len(binlog), binlog[furthest].Text)
-	}
-	return repeats, nil
-}
-
 // Changes returns the changes in a flat message, one text for each row, as ReadBinlog writes them.
 func Changes(message []byte) ([]string, error) {
 	var m struct {
@@ -138,69 +90,97 @@ func End(conn *client.Conn) (Mark, error) {
 	return Mark{file, uint32(offset)}, nil
 }
 
+// Event is what one event of a binlog changes, told apart from the relay's own reading.
+type Event struct {
+	Tx      string   // the GTID
+	Row     uint64   // index in the transaction of the event's last row, within the database
+	Changes []string // one text for each row, that names its kind, table and values; or one for a DDL
+}
+
 // ReadBinlog reads a server's binlog between two marks with go-mysql's own
 // syncer and decoder, for the tables of one database: what the relay must have
 // sent. Values are those of integers, texts, decimals and dates.
-func (s Stack) ReadBinlog(ctx context.Context, server, database string, from, to Mark) ([]Step, error) {
+func (s Stack) ReadBinlog(ctx context.Context, server, database string, from, to Mark, each func(Event) error) error {
 	addr, err := s.Server(server)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	host, port, _ := net.SplitHostPort(addr)
 	number, _ := strconv.ParseUint(port, 10, 16)
 	syncer := replication.NewBinlogSyncer(replication.BinlogSyncerConfig{ServerID: 4242, Flavor: server, Host: host,
-		Port: uint16(number), User: s.AdminUser, Password: s.AdminPassword, Logger: slog.New(slog.DiscardHandler)})
+		Port: uint16(number), User: s.AdminUser, Password: s.AdminPassword, Logger: slog.New(slog.DiscardHandler), EventCacheCount: 256})
 	defer syncer.Close()
 	stream, err := syncer.StartSync(mysql.Position{Name: from.File, Pos: from.Offset})
 	if err != nil {
-		return nil, fmt.Errorf("read the binlog of %s: %w", server, err)
+		return fmt.Errorf("read the binlog of %s: %w", server, err)
 	}
-	reading := &reading{database: database, file: from.File}
+	reading := &reading{database: database, file: from.File, offset: from.Offset, each: each}
 	for !reading.reached(to) {
 		e, err := stream.GetEvent(ctx)
 		if err != nil {
-			return nil, fmt.Errorf("read the binlog of %s: %w", server, err)
+			return fmt.Errorf("read the binlog of %s: %w", server, err)
 		}
-		reading.add(e)
+		if err := reading.add(e); err != nil {
+			return err
+		}
 	}
-	return reading.steps, nil
+	return nil
 }
 
 type reading struct {
 	database string
 	file     string
 	offset   uint32
-	first    bool
-	steps    []Step
+	tx       string
+	row      uint64
+	each     func(Event) error
 }
 
 func (r *reading) reached(to Mark) bool {
 	return r.file > to.File || r.file == to.File && r.offset >= to.Offset
 }
 
-func (r *reading) add(e *replication.BinlogEvent) {
+func (r *reading) add(e *replication.BinlogEvent) error {
+	var changes []string
 	switch ev := e.Event.(type) {
 	case *replication.RotateEvent:
 		r.file, r.offset = string(ev.NextLogName), uint32(ev.Position)
-		return
-	case *replication.GTIDEvent, *replication.MariadbGTIDEvent, *replication.GtidTaggedLogEvent:
-		r.first = true
+		return nil
+	case *replication.GTIDEvent:
+		return r.begin(ev.GTIDNext())
+	case *replication.GtidTaggedLogEvent:
+		return r.begin(ev.GTIDNext())
+	case *replication.MariadbGTIDEvent:
+		r.tx, r.row = ev.GTID.String(), 0
 	case *replication.QueryEvent:
 		text := string(ev.Query)
 		if text != "BEGIN" && text != "COMMIT" && string(ev.Schema) == r.database {
-			r.step("DDL " + text)
+			changes = []string{"DDL " + text}
 		}
 	case *replication.RowsEvent:
 		if string(ev.Table.Schema) == r.database {
-			r.rows(e.Header.EventType, ev)
+			changes = rows(e.Header.EventType, ev)
 		}
 	}
 	if e.Header.LogPos > 0 {
 		r.offset = e.Header.LogPos
 	}
+	if len(changes) == 0 {
+		return nil
+	}
+	r.row += uint64(len(changes))
+	return r.each(Event{r.tx, r.row - 1, changes})
 }
 
-func (r *reading) rows(kind replication.EventType, ev *replication.RowsEvent) {
+func (r *reading) begin(gtid mysql.GTIDSet, err error) error {
+	if err != nil {
+		return err
+	}
+	r.tx, r.row = gtid.String(), 0
+	return nil
+}
+
+func rows(kind replication.EventType, ev *replication.RowsEvent) []string {
 	table := string(ev.Table.Schema) + "." + string(ev.Table.Table) + " "
 	name, step, at := "INSERT ", 1, 0
 	switch kind {
@@ -209,6 +189,7 @@ func (r *reading) rows(kind replication.EventType, ev *replication.RowsEvent) {
 	case replication.DELETE_ROWS_EVENTv1, replication.DELETE_ROWS_EVENTv2:
 		name = "DELETE "
 	}
+	var changes []string
 	for ; at < len(ev.Rows); at += step {
 		values := make([]string, len(ev.Rows[at]))
 		for i, v := range ev.Rows[at] {
@@ -221,11 +202,7 @@ func (r *reading) rows(kind replication.EventType, ev *replication.RowsEvent) {
 				values[i] = fmt.Sprint(v)
 			}
 		}
-		r.step(name + table + strings.Join(values, "|"))
+		changes = append(changes, name+table+strings.Join(values, "|"))
 	}
-}
-
-func (r *reading) step(text string) {
-	r.steps = append(r.steps, Step{Text: text, First: r.first})
-	r.first = false
+	return changes
 }

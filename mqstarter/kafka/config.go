@@ -181,8 +181,8 @@ func backOff(fails int) time.Duration {
 	return pause - rand.N(pause/4)
 }
 
-// options are franz-go's, but for those that belong to one Producer.
-func (c *Config) options() ([]kgo.Opt, error) {
+// Options are franz-go's, but for those that belong to one Producer.
+func (c *Config) Options() ([]kgo.Opt, error) {
 	mechanism, err := c.mechanism()
 	if err != nil {
 		return nil, err

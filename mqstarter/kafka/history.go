@@ -59,7 +59,7 @@ func (h *History) connect(ctx context.Context) error {
 	if h.client != nil {
 		return nil
 	}
-	options, err := h.config.options()
+	options, err := h.config.Options()
 	if err != nil {
 		return err
 	}
@@ -147,7 +147,7 @@ func (h *History) each(ctx context.Context, f func(*kgo.Record) error) error {
 	}
 	start, _ := starts.Lookup(h.topic, 0)
 	end, _ := ends.Lookup(h.topic, 0)
-	options, err := h.config.options()
+	options, err := h.config.Options()
 	if err != nil {
 		return err
 	}

@@ -67,7 +67,7 @@ func New(c Config, l *slog.Logger) (*Producer, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	options, err := c.options()
+	options, err := c.Options()
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,159 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/canal-relay/canal-relay/cmd/internal/audit"
+	"github.com/canal-relay/canal-relay/cmd/internal/config"
+	"github.com/canal-relay/canal-relay/cmd/internal/exit"
+	"github.com/canal-relay/canal-relay/cmd/internal/operate"
+	"github.com/canal-relay/canal-relay/mqstarter/kafka/topicreader"
+)
+
+// auditing is one run of audit.
+type auditing struct {
+	*program
+	dir, destination     string
+	topics               []string
+	from, to, sourceFrom string
+	isolation            string
+	source, once, json   bool
+}
+
+func (p *program) auditCommand() *cobra.Command {
+	a := &auditing{program: p}
+	cmd := &cobra.Command{
+		Use:   "audit",
+		Short: "Prove or refute from the topics: no gap, no repeat, in order",
+		Long: `Read the topics of a destination, up to their present end, and prove or refute
+that no change is missing, that none was sent again but from where a transaction
+begins, and that all stand in order. It writes nothing.
+
+Headers alone prove the order, show every repeat and every row that is missing in
+the middle of a transaction. Whether whole transactions are missing they tell only
+where GTIDs have no hole. With --source the binlog is read as well, from its oldest
+file or from --source-from on, and every change is looked for in its topic and
+partition, by position and content. Records without headers (canal.relay.headers =
+false, or Canal's) are judged by their rows' keys: an UPDATE must find the row as
+the messages before it left it.
+
+Memory is bounded: the latest four million records are remembered to know repeats
+again, the latest 262,144 transactions to count their rows, and ten million keys.
+
+The exit code is 0 when nothing was refuted, 1 when something was, or when the
+audit could not be made.`,
+		Example: `  canal-relay audit --conf conf --destination example
+  canal-relay audit --conf conf --destination example --source
+  canal-relay audit --conf conf --topic orders --topic items --from 2026-11-30T09:00:00Z
+  canal-relay audit --conf conf --isolation read_committed --no-repeats --json`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.run(cmd.Context()) },
+	}
+	confFlag(cmd, &a.dir)
+	flags := cmd.Flags()
+	flags.StringVar(&a.destination, "destination", "", "the destination; may be left out when there is only one")
+	flags.StringArrayVar(&a.topics, "topic", nil, "read this topic (may be repeated); default: that of canal.mq.topic")
+	flags.StringVar(&a.from, "from", "", "begin at this time, or at this offset in every partition")
+	flags.StringVar(&a.to, "to", "", "end before this time, or before this offset in every partition")
+	flags.StringVar(&a.isolation, "isolation", "read_uncommitted", "read_committed passes over what transactions did not commit")
+	flags.BoolVar(&a.source, "source", false, "compare with the source's binlog, change by change")
+	flags.StringVar(&a.sourceFrom, "source-from", "", "with --source: begin at FILE:OFFSET, FILE or a GTID set instead of the oldest file")
+	flags.BoolVar(&a.once, "no-repeats", false, "any repeat is a fault")
+	flags.BoolVar(&a.json, "json", false, "print JSON instead of text")
+	return cmd
+}
+
+func (a *auditing) run(ctx context.Context) error {
+	node, _, err := config.Load(a.dir, a.env)
+	if err != nil {
+		return usage(err)
+	}
+	i, err := operate.Choose(node, a.destination)
+	if err != nil {
+		return usage(err)
+	}
+	o, err := a.options(i)
+	if err != nil {
+		return usage(err)
+	}
+	if a.source {
+		s := newSourceReading(ctx, i.ForTail(), a.sourceFrom, a.stderr)
+		defer s.stop()
+		o.Source = s.next
+	}
+	report, err := audit.Run(ctx, o)
+	if err != nil {
+		return failed(fmt.Errorf("audit %s: %w", i.Name, err))
+	}
+	if a.json {
+		enc := json.NewEncoder(a.stdout)
+		enc.SetEscapeHTML(false)
+		enc.SetIndent("", "  ")
+		err = enc.Encode(report)
+	} else {
+		err = report.Print(a.stdout, a.once)
+	}
+	if err == nil && report.Faults(a.once) > 0 {
+		return &exit.Error{Code: exitFailed}
+	}
+	return err
+}
+
+// options are what the flags and the configuration say.
+func (a *auditing) options(i *config.Instance) (audit.Options, error) {
+	o := audit.Options{Destination: i.Name, Once: a.once, Topics: topicreader.Config{Kafka: i.Kafka, Topics: a.topics}}
+	if i.Starter.Packets != nil {
+		o.Read = audit.Packet
+	}
+	if len(o.Topics.Topics) == 0 {
+		o.Topics.Topics = slices.Sorted(maps.Keys(i.Kafka.Topics))
+	}
+	if len(o.Topics.Topics) == 0 {
+		return o, errors.New("the topics depend on tables (canal.mq.dynamicTopic): name them with --topic")
+	}
+	switch a.isolation {
+	case "read_committed":
+		o.Topics.Committed = true
+	case "read_uncommitted":
+	default:
+		return o, fmt.Errorf("--isolation %q: choose read_committed or read_uncommitted", a.isolation)
+	}
+	switch {
+	case a.sourceFrom != "" && !a.source:
+		return o, errors.New("--source-from is for --source")
+	case a.source && i.Starter.Packets != nil:
+		return o, errors.New("--source compares flat messages: with canal.mq.flatMessage=false headers have to do")
+	case a.source && !i.Starter.Headers:
+		return o, errors.New("--source finds changes by their headers: canal.relay.headers is false")
+	}
+	var err error
+	if o.Topics.From, err = bound("--from", a.from); err != nil {
+		return o, err
+	}
+	o.Topics.To, err = bound("--to", a.to)
+	return o, err
+}
+
+// bound reads a time or an offset.
+func bound(flag, text string) (topicreader.Bound, error) {
+	if text == "" {
+		return topicreader.Bound{}, nil
+	}
+	if n, err := strconv.ParseInt(text, 10, 64); err == nil && n >= 0 {
+		return topicreader.Bound{Offset: n}, nil
+	}
+	t, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return topicreader.Bound{}, fmt.Errorf("%s %q: write a time as 2026-11-30T09:00:00Z, or an offset", flag, text)
+	}
+	return topicreader.Bound{Time: t}, nil
+}

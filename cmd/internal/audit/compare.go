@@ -1,0 +1,153 @@
+package audit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// Source yields what topics must hold, in binlog order, and io.EOF behind the
+// last change. A Sum that is 0 is not compared.
+type Source func(context.Context) (Change, error)
+
+const (
+	maxAhead   = 1 << 16 // expected changes of one partition that are searched for one that was met
+	maxWaiting = 1 << 22 // expected changes of all partitions that wait to be met
+)
+
+type place struct {
+	topic     string
+	partition int32
+}
+
+// expected is a change of the source with its number among them.
+type expected struct {
+	Change
+	number uint64
+}
+
+// comparison holds a source against the new changes of the topics.
+type comparison struct {
+	source   Source
+	waiting  map[place][]expected // in order, not met yet
+	total    int
+	pulled   uint64
+	furthest uint64 // number behind the last one met
+	met      bool   // the first change of the topics
+	ended    bool
+}
+
+// pull takes one change of the source; false at its end.
+func (c *comparison) pull(ctx context.Context) (*expected, error) {
+	if c.ended {
+		return nil, nil
+	}
+	if c.total > maxWaiting {
+		return nil, fmt.Errorf("more than %d changes of the source are not in the topics that were read, or not yet: name all topics of the destination with --topic", maxWaiting)
+	}
+	change, err := c.source(ctx)
+	if errors.Is(err, io.EOF) {
+		c.ended = true
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the source: %w", err)
+	}
+	p := place{change.Topic, change.Partition}
+	c.pulled++
+	c.total++
+	c.waiting[p] = append(c.waiting[p], expected{change, c.pulled})
+	all := c.waiting[p]
+	return &all[len(all)-1], nil
+}
+
+// begin passes over what the source has before the first change of the topics.
+func (c *comparison) begin(ctx context.Context, first *Change) error {
+	c.met = true
+	tx := ""
+	for {
+		e, err := c.pull(ctx)
+		if err != nil {
+			return err
+		}
+		if e == nil {
+			return fmt.Errorf("the source has no change %s row %d, with which the topics begin: let the comparison begin earlier in the binlog with --source-from, "+
+				"or the audit later with --from", first.Tx, first.Row)
+		}
+		if e.Tx != tx { // what stood before it is out of what was read
+			tx = e.Tx
+			last := *e
+			clear(c.waiting)
+			c.waiting[place{last.Topic, last.Partition}] = []expected{last}
+			c.total = 1
+		}
+		if e.Tx == first.Tx && e.Row >= first.Row && e.Topic == first.Topic && e.Partition == first.Partition {
+			return nil
+		}
+	}
+}
+
+// heads reports whether a change is the next one that a lane must hold.
+func (c *comparison) heads(ctx context.Context, l *lane, change *Change) (bool, error) {
+	e, err := c.nth(ctx, place{l.topic, l.partition}, 0)
+	return e != nil && e.Tx == change.Tx && e.Row == change.Row, err
+}
+
+// nth returns the n-th change that is expected in a partition, nil if there are
+// fewer.
+func (c *comparison) nth(ctx context.Context, p place, n int) (*expected, error) {
+	for len(c.waiting[p]) <= n {
+		if e, err := c.pull(ctx); e == nil {
+			return nil, err
+		}
+	}
+	return &c.waiting[p][n], nil
+}
+
+// match finds a new change of a lane among those expected there. missing are
+// those before it, and differs says that its content is another one. ok is
+// false if it is not found.
+func (c *comparison) match(ctx context.Context, l *lane, change *Change) (missing []expected, differs, ok bool, err error) {
+	p := place{l.topic, l.partition}
+	for n := range maxAhead {
+		e, err := c.nth(ctx, p, n)
+		if err != nil || e == nil {
+			return nil, false, false, err
+		}
+		if e.Tx != change.Tx || e.Row != change.Row {
+			continue
+		}
+		missing = append(missing, c.waiting[p][:n]...)
+		differs = e.Sum != 0 && e.Sum != change.Sum
+		c.furthest = max(c.furthest, e.number)
+		c.waiting[p] = c.waiting[p][n+1:]
+		c.total -= n + 1
+		return missing, differs, true, nil
+	}
+	return nil, false, false, nil
+}
+
+// rest takes the source to its end, and returns what was not met: before the
+// last one that was, and how many rows follow it.
+func (c *comparison) rest(ctx context.Context) (missing []expected, behind uint64, err error) {
+	for {
+		e, err := c.pull(ctx)
+		if err != nil {
+			return nil, 0, err
+		}
+		if e == nil {
+			break
+		}
+	}
+	for _, list := range c.waiting {
+		for _, e := range list {
+			if e.number < c.furthest {
+				missing = append(missing, e)
+			} else {
+				behind++
+			}
+		}
+	}
+	return missing, behind, nil
+}
