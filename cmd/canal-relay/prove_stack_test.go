@@ -29,7 +29,9 @@ func (w *world) prove(ctx context.Context, conn *client.Conn) (changes, repeats 
 }
 
 // once reports whether readers of committed records must see nothing twice.
-func (w *world) once() bool { return w.conf.Destinations[w.name]["canal.relay.delivery"] == "exactly-once" }
+func (w *world) once() bool {
+	return w.conf.Destinations[w.name]["canal.relay.delivery"] == "exactly-once"
+}
 
 func (w *world) audit(ctx context.Context, conn *client.Conn) *audit.Report {
 	w.Helper()

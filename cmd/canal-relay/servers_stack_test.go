@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-mysql-org/go-mysql/client"
 	"github.com/go-zookeeper/zk"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -38,10 +39,7 @@ func (w *world) purged() string {
 	before, err := local.End(conn)
 	w.must(err)
 	w.exec(conn, "FLUSH BINARY LOGS")
-	w.from, err = local.End(conn)
-	w.must(err)
-	keys := w.conf.Destinations[w.name]
-	keys["canal.instance.master.journal.name"], keys["canal.instance.master.position"] = w.from.File, fmt.Sprint(w.from.Offset)
+	w.fromHere(conn)
 	w.until(w.Context(), "the purge of "+before.File, func() bool { // MariaDB keeps what a crash may need a little longer
 		w.exec(conn, "PURGE BINARY LOGS TO '"+w.from.File+"'")
 		r, err := conn.Execute("SHOW BINARY LOGS")
@@ -51,6 +49,16 @@ func (w *world) purged() string {
 		return first == w.from.File
 	})
 	return before.File
+}
+
+// fromHere lets the destination begin at the present end of the binlog.
+func (w *world) fromHere(conn *client.Conn) {
+	w.Helper()
+	var err error
+	w.from, err = local.End(conn)
+	w.must(err)
+	keys := w.conf.Destinations[w.name]
+	keys["canal.instance.master.journal.name"], keys["canal.instance.master.position"] = w.from.File, fmt.Sprint(w.from.Offset)
 }
 
 // laterServer is an address where the database server answers only after listen was called.

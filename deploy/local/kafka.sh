@@ -4,11 +4,24 @@
 # The largest record, and with it the largest row the stack takes.
 KAFKA_MESSAGE_BYTES=$((100 * 1024 * 1024))
 
+# Two more listeners, told to clients under ports where nothing listens but what a test puts between:
+# its proxy, which forwards to the listener. (Clients go where a broker says that it is.)
+KAFKA_PROXIED=(proxy1-port proxied1-port proxy2-port proxied2-port)
+
+# kafka_proxies: PROXY=LISTENER of each, as host:port.
+kafka_proxies() {
+  local dir
+  dir=$(dir_of kafka)
+  [ ! -e "$dir/pid" ] || printf '127.0.0.1:%s=127.0.0.1:%s 127.0.0.1:%s=127.0.0.1:%s' \
+    "$(<"$dir/proxy1-port")" "$(<"$dir/proxied1-port")" "$(<"$dir/proxy2-port")" "$(<"$dir/proxied2-port")"
+}
+
 kafka_install() { java_install kafka; }
 
 kafka_prepare() {
-  local dir=$1
+  local dir=$1 port
   choose_port "$dir/controller-port"
+  for port in "${KAFKA_PROXIED[@]}"; do choose_port "$dir/$port"; done
   kafka_config "$dir" >"$dir/server.properties"
   [ -e "$dir/data/meta.properties" ] && return 0
   mkdir -p "$dir/data"
@@ -26,9 +39,10 @@ kafka_config() {
   cat <<EOF
 process.roles=broker,controller
 node.id=1
-listeners=PLAINTEXT://127.0.0.1:$port,CONTROLLER://127.0.0.1:$controller
-advertised.listeners=PLAINTEXT://127.0.0.1:$port
-listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT
+listeners=PLAINTEXT://127.0.0.1:$port,CONTROLLER://127.0.0.1:$controller,PROXIED1://127.0.0.1:$(<"$dir/proxied1-port"),PROXIED2://127.0.0.1:$(<"$dir/proxied2-port")
+advertised.listeners=PLAINTEXT://127.0.0.1:$port,PROXIED1://127.0.0.1:$(<"$dir/proxy1-port"),PROXIED2://127.0.0.1:$(<"$dir/proxy2-port")
+listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,PROXIED1:PLAINTEXT,PROXIED2:PLAINTEXT
+inter.broker.listener.name=PLAINTEXT
 controller.listener.names=CONTROLLER
 controller.quorum.voters=1@127.0.0.1:$controller
 log.dirs=$dir/data

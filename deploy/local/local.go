@@ -18,6 +18,10 @@ import (
 type Stack struct {
 	MySQL, MariaDB, ZooKeeper, Kafka string
 
+	// KafkaProxies are the addresses at which two more listeners of the broker
+	// are told to clients, and nothing listens, each with that of the listener.
+	KafkaProxies [][2]string
+
 	AdminUser, AdminPassword string // may do everything
 	User, Password           string // may read the binlog and the table definitions
 }
@@ -29,6 +33,10 @@ func FromEnv() (Stack, error) {
 		ZooKeeper: os.Getenv("CANAL_RELAY_ZOOKEEPER"), Kafka: os.Getenv("CANAL_RELAY_KAFKA"),
 		AdminUser: os.Getenv("CANAL_RELAY_DB_ADMIN_USER"), AdminPassword: os.Getenv("CANAL_RELAY_DB_ADMIN_PASSWORD"),
 		User: os.Getenv("CANAL_RELAY_DB_USER"), Password: os.Getenv("CANAL_RELAY_DB_PASSWORD"),
+	}
+	for _, pair := range strings.Fields(os.Getenv("CANAL_RELAY_KAFKA_PROXIES")) {
+		proxy, listener, _ := strings.Cut(pair, "=")
+		s.KafkaProxies = append(s.KafkaProxies, [2]string{proxy, listener})
 	}
 	if s.MySQL == "" && s.MariaDB == "" {
 		return s, errors.New(`no stack: run deploy/local/stack up, then eval "$(deploy/local/stack env)"`)

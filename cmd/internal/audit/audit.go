@@ -94,6 +94,7 @@ func newAuditor(o Options, ranges []topicreader.Range) *auditor {
 		}
 		a.cut = a.cut || !r.Whole
 	}
+	a.keys.single = len(ranges) == 1
 	a.numbers.spans = make(map[string][]span)
 	a.rows = rows{open: make(map[uint64]*counted), report: a.miscounted}
 	if o.Source != nil {
@@ -163,7 +164,10 @@ func (a *auditor) record(ctx context.Context, r *topicreader.Record) error {
 	delete(a.pending, place{r.Topic, r.Partition})
 	if !found {
 		a.report.Bare++
-		return a.keys.record(a, l, r)
+		if rows == 0 { // protobuf
+			return nil
+		}
+		return a.keys.record(a, l, r, sum)
 	}
 	c := Change{Topic: r.Topic, Partition: r.Partition, Tx: a.headers.tx, Row: a.headers.row, Rows: rows, Sum: sum}
 	if a.headers.epoch < l.epoch {

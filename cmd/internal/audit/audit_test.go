@@ -90,7 +90,13 @@ func tryAudit(t *testing.T, all []sent, o Options) (*Report, error) {
 
 func auditRecords(t *testing.T, records []*kgo.Record, o Options) (*Report, error) {
 	t.Helper()
-	cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(2, "t"))
+	return auditIn(t, 2, records, o)
+}
+
+// auditIn audits a topic of so many partitions.
+func auditIn(t *testing.T, partitions int32, records []*kgo.Record, o Options) (*Report, error) {
+	t.Helper()
+	cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(partitions, "t"))
 	if err != nil {
 		t.Fatal(err)
 	}

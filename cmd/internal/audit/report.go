@@ -136,12 +136,14 @@ func (r *Report) gap() string {
 	}
 	verdict := ""
 	switch {
-	case r.Records == r.Bare:
-		verdict = "cannot be told without headers; as far as keys tell, none"
+	case r.Records == 0:
+		verdict = "there is nothing to judge"
+	case r.Rows == 0 && !r.Compared:
+		verdict = "cannot be told from protobuf records"
+	case r.Bare == r.Records-r.Foreign:
+		verdict = "none as far as the rows' keys tell; more cannot be told without headers"
 	case r.Compared:
 		verdict = "none: every change of the source is there"
-	case r.Rows == 0:
-		verdict = "cannot be told from protobuf records without --source"
 	case !r.NumbersUnknown && r.Holes == 0:
 		verdict = "none: no row is missing in a transaction, and no GTID between the first and the last"
 	case !r.NumbersUnknown:
@@ -162,7 +164,11 @@ func (r *Report) repeat(once bool) string {
 	case once:
 		return fmt.Sprintf("REFUTED: %s, %s records are there again", quantity(int(steps), "repeat"), many(r.Repeats))
 	default:
-		return fmt.Sprintf("allowed: %s, each from where a transaction begins; %s records are there again", quantity(int(steps), "repeat"), many(r.Repeats))
+		verdict := fmt.Sprintf("allowed: %s, each from where a transaction begins; %s records are there again", quantity(int(steps), "repeat"), many(r.Repeats))
+		if r.Forgotten > 0 {
+			verdict += fmt.Sprintf("; %s of them are too old to be remembered, and were not compared", many(r.Forgotten))
+		}
+		return verdict
 	}
 }
 
