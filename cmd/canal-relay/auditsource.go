@@ -2,14 +2,11 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"strconv"
 	"time"
-
-	"github.com/go-mysql-org/go-mysql/replication"
 
 	"github.com/canal-relay/canal-relay/cmd/internal/audit"
 	"github.com/canal-relay/canal-relay/cmd/internal/config"
@@ -93,7 +90,7 @@ func (s *sourceReading) run() error {
 	open := func(at position.Resume) (mqstarter.Source, error) {
 		at.Position = from
 		kept := readOnly{newHistory(&s.i, s.log)}
-		return newSource(&s.i, at, &until{Events: reader, end: end}, reader, kept, nil, s.log)
+		return newSource(&s.i, at, binlog.Until(reader, end), reader, kept, nil, s.log)
 	}
 	dial := func() (mqstarter.Producer, error) { return s, nil }
 	if err := mqstarter.New(c, nil, open, dial, nil, s.log).Run(s.ctx, noEpoch); err != nil {
@@ -165,60 +162,3 @@ type readOnly struct{ storedHistory }
 func (readOnly) Append(context.Context, schema.Entry) error { return nil }
 
 func (readOnly) Trim(context.Context, time.Time) error { return nil }
-
-// until is a stream that ends like files do, at a position.
-type until struct {
-	binlog.Events
-	end position.Position
-}
-
-var errEnd = errors.New("the end that was asked for")
-
-func (u *until) Run(ctx context.Context, from position.Position, h binlog.Handler) error {
-	err := u.Events.Run(ctx, from, &ending{Handler: h, end: u.end, file: from.File})
-	if errors.Is(err, errEnd) {
-		return io.EOF
-	}
-	return err
-}
-
-// ending is a handler that stops behind a position.
-type ending struct {
-	binlog.Handler
-	end    position.Position
-	file   string
-	offset uint64
-}
-
-func (e *ending) HandleEvent(ev *replication.BinlogEvent) error {
-	if r, ok := ev.Event.(*replication.RotateEvent); ok {
-		e.file, e.offset = string(r.NextLogName), r.Position
-	} else if at := uint64(ev.Header.LogPos); at > 0 {
-		at |= e.offset &^ (1<<32 - 1) // header offsets wrap at 4 GiB
-		if at+1<<31 < e.offset {
-			at += 1 << 32
-		}
-		e.offset = max(e.offset, at)
-	}
-	if err := e.Handler.HandleEvent(ev); err != nil {
-		return err
-	}
-	return e.look()
-}
-
-// Idle looks, too: the end may be that of a stream without an event.
-func (e *ending) Idle() error {
-	if err := e.Handler.Idle(); err != nil {
-		return err
-	}
-	return e.look()
-}
-
-func (e *ending) look() error {
-	if reached := (position.Position{File: e.file, Offset: e.offset}); e.file != "" {
-		if covered, comparable := reached.Covers(position.Position{File: e.end.File, Offset: e.end.Offset}); covered && comparable {
-			return errEnd
-		}
-	}
-	return nil
-}

@@ -93,6 +93,7 @@ func TestStackCommands(t *testing.T) {
 			w.must(err)
 			w.exec(conn, "INSERT INTO t VALUES (2)", "INSERT INTO t VALUES (3)")
 			w.rowsSent(ctx, 3)
+			w.auditProves()
 			w.cursorSets(ctx, second)
 			w.cursorRefuses(ctx)
 		})
@@ -115,6 +116,25 @@ func (w *world) statusShows(ctx context.Context, owner, standby *local.Node) {
 	text, _, code := w.operator("status")
 	if code != 0 || !strings.Contains(text, w.name) || !strings.Contains(text, owner.Address) || !strings.Contains(text, standby.Address) {
 		w.Errorf("exit code %d:\n%s", code, text)
+	}
+}
+
+// auditProves: the audit finds every change of the source in its topic and partition; and where it is compared with a binlog
+// that has more tables, what is missing.
+func (w *world) auditProves() {
+	from := fmt.Sprintf("%s:%d", w.from.File, w.from.Offset)
+	var r struct {
+		Records, Partitions int
+		Compared            bool
+		Counts              map[string]int
+	}
+	w.answer(&r, "audit", "--source", "--source-from", from)
+	if r.Records != 4 || r.Partitions != 3 || !r.Compared || len(r.Counts) > 0 {
+		w.Errorf("the audit found %+v", r)
+	}
+	text, errs, code := w.operator("audit", "--source")
+	if code != 0 || !strings.Contains(text, "none: every change of the source is there") {
+		w.Errorf("from the oldest file on: exit code %d: %s%s", code, text, errs)
 	}
 }
 

@@ -21,7 +21,10 @@ kafka_install() { java_install kafka; }
 kafka_prepare() {
   local dir=$1 port
   choose_port "$dir/controller-port"
-  for port in "${KAFKA_PROXIED[@]}"; do choose_port "$dir/$port"; done
+  for port in "${KAFKA_PROXIED[@]}"; do
+    # What answers on a proxy's port is that proxy, not somebody else.
+    [[ $port = proxy?-port && -s $dir/$port ]] || choose_port "$dir/$port"
+  done
   kafka_config "$dir" >"$dir/server.properties"
   [ -e "$dir/data/meta.properties" ] && return 0
   mkdir -p "$dir/data"

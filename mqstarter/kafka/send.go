@@ -135,7 +135,7 @@ func (f *flight) table(r *kgo.Record) string {
 
 // Tails finds the last record of a destination in each of some places.
 func (p *Producer) Tails(ctx context.Context, destination string, places []message.Place) []message.Tail {
-	options, err := p.config.options()
+	options, err := p.config.Options()
 	if err != nil {
 		return make([]message.Tail, len(places)) // New would have failed
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/canal-relay/canal-relay/mqstarter/kafka/topicreader"
+	"github.com/canal-relay/canal-relay/mqstarter/message"
 )
 
 // DefaultRemember is how many changes are remembered over all partitions, to
@@ -144,6 +145,10 @@ func (a *auditor) caughtUp(ctx context.Context) (bool, error) {
 
 // record judges one record.
 func (a *auditor) record(ctx context.Context, r *topicreader.Record) error {
+	if r.Header(message.HeaderHeartbeat) != nil {
+		a.report.Heartbeats++
+		return nil
+	}
 	a.report.Records++
 	l := a.lanes[place{r.Topic, r.Partition}]
 	found, err := a.headers.read(r)

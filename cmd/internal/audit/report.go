@@ -41,12 +41,13 @@ type Report struct {
 	Partitions int    `json:"partitions"`
 	Records    uint64 `json:"records"`
 	Rows       uint64 `json:"rows"`
-	Foreign    uint64 `json:"foreign,omitempty"`   // records of other destinations
-	Bare       uint64 `json:"bare,omitempty"`      // records without headers
-	Changes    uint64 `json:"changes"`             // rows that were there for the first time
-	Repeats    uint64 `json:"repeats"`             // records that were there before
-	Forgotten  uint64 `json:"forgotten,omitempty"` // of the repeats: too old to be remembered, and so not compared
-	Unjudged   uint64 `json:"unjudged,omitempty"`  // transactions at the edges of what was read
+	Heartbeats uint64 `json:"heartbeats,omitempty"` // passed over
+	Foreign    uint64 `json:"foreign,omitempty"`    // records of other destinations
+	Bare       uint64 `json:"bare,omitempty"`       // records without headers
+	Changes    uint64 `json:"changes"`              // rows that were there for the first time
+	Repeats    uint64 `json:"repeats"`              // records that were there before
+	Forgotten  uint64 `json:"forgotten,omitempty"`  // of the repeats: too old to be remembered, and so not compared
+	Unjudged   uint64 `json:"unjudged,omitempty"`   // transactions at the edges of what was read
 
 	Compared bool   `json:"compared"`         // with the source
 	Behind   uint64 `json:"behind,omitempty"` // records that the source has behind the last one of the topics
@@ -92,7 +93,7 @@ func (r *Report) Faults(once bool) uint64 {
 // Print writes the report for people.
 func (r *Report) Print(w io.Writer, once bool) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s records with %s rows, %s, %s\n", many(r.Records), many(r.Rows), quantity(r.Topics, "topic"), quantity(r.Partitions, "partition"))
+	fmt.Fprintf(&b, "%s with %s, %s, %s\n", quantity(int(r.Records), "record"), quantity(int(r.Rows), "row"), quantity(r.Topics, "topic"), quantity(r.Partitions, "partition"))
 	if r.Foreign > 0 {
 		fmt.Fprintf(&b, "%s records of other destinations were passed over\n", many(r.Foreign))
 	}

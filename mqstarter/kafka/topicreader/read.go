@@ -76,6 +76,9 @@ func (r *Reader) take(l *lane, records []*kgo.Record) {
 	idle := len(l.held) == 0
 	for _, record := range records {
 		l.next = record.Offset + 1
+		if record.Attrs.IsControl() { // it only tells how far one is
+			continue
+		}
 		l.held = append(l.held, record)
 		l.bytes += len(record.Value)
 	}
@@ -116,9 +119,6 @@ func (r *Reader) hand(each func(*Record) error) error {
 		if l.paused && l.bytes < maxHeld/2 {
 			l.paused = false
 			r.client.ResumeFetchPartitions(map[string][]int32{l.Topic: {l.Partition}})
-		}
-		if record.Attrs.IsControl() {
-			continue
 		}
 		out = Record{Topic: record.Topic, Partition: record.Partition, Offset: record.Offset, Time: record.Timestamp, Value: record.Value, headers: record.Headers}
 		if err := each(&out); err != nil {
