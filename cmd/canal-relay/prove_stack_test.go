@@ -48,7 +48,11 @@ func (w *world) audit(ctx context.Context, conn *client.Conn) *audit.Report {
 	w.until(ctx, "topic "+w.name, func() bool { _, err := w.TopicLength(ctx, w.name); return err == nil })
 	r, err := audit.Run(ctx, o)
 	if err != nil {
-		w.Fatalf("audit of topic %s: %v", w.name, err)
+		var text strings.Builder
+		if r != nil {
+			w.must(r.Print(&text, w.once()))
+		}
+		w.Fatalf("audit of topic %s: %v\n%s", w.name, err, &text)
 	}
 	return r
 }

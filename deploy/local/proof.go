@@ -29,6 +29,9 @@ func Changes(message []byte) ([]string, error) {
 	if m.IsDdl {
 		return []string{"DDL " + m.SQL}, nil
 	}
+	if m.Data == nil {
+		return []string{m.Type + " " + m.SQL}, nil
+	}
 	var all []string
 	for _, row := range m.Data {
 		values, err := orderedValues(row)
@@ -157,6 +160,10 @@ func (r *reading) add(e *replication.BinlogEvent) error {
 		if text != "BEGIN" && text != "COMMIT" && string(ev.Schema) == r.database {
 			changes = []string{"DDL " + text}
 		}
+	case *replication.RowsQueryEvent: // the text of a statement whose rows follow; of any table, as in Canal
+		changes = []string{"QUERY " + string(ev.Query)}
+	case *replication.MariadbAnnotateRowsEvent:
+		changes = []string{"QUERY " + string(ev.Query)}
 	case *replication.RowsEvent:
 		if string(ev.Table.Schema) == r.database {
 			changes = rows(e.Header.EventType, ev)
