@@ -111,7 +111,8 @@ func (s Stack) ReadBinlog(ctx context.Context, server, database string, from, to
 	host, port, _ := net.SplitHostPort(addr)
 	number, _ := strconv.ParseUint(port, 10, 16)
 	syncer := replication.NewBinlogSyncer(replication.BinlogSyncerConfig{ServerID: 4242, Flavor: server, Host: host,
-		Port: uint16(number), User: s.AdminUser, Password: s.AdminPassword, Logger: slog.New(slog.DiscardHandler), EventCacheCount: 256})
+		Port: uint16(number), User: s.AdminUser, Password: s.AdminPassword, Logger: slog.New(slog.DiscardHandler), EventCacheCount: 256,
+		DumpCommandFlag: replication.BINLOG_SEND_ANNOTATE_ROWS_EVENT})
 	defer syncer.Close()
 	stream, err := syncer.StartSync(mysql.Position{Name: from.File, Pos: from.Offset})
 	if err != nil {

@@ -122,7 +122,7 @@ func (a *auditor) read(ctx context.Context, r *topicreader.Reader) error {
 		}
 		if !moved {
 			done, err := a.caughtUp(ctx)
-			if done || err != nil {
+			if done || err != nil || a.report.Faults(false) > 0 { // what is wrong already does not come right
 				return err
 			}
 			select {
