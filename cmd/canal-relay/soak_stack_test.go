@@ -61,7 +61,7 @@ type soak struct {
 type slot struct {
 	node                    *local.Node
 	paused                  bool
-	zookeeper, kafka, mysql *link
+	zookeeper, kafka, mysql *netLink
 }
 
 // result is what came of a fault.
@@ -89,7 +89,7 @@ func newSoak(t *testing.T, server string) *soak {
 		t.Fatal("CANAL_RELAY_KAFKA_PROXIES names no listeners")
 	}
 	for i := range s.slots {
-		s.slots[i] = &slot{zookeeper: newLink(t, "", s.ZooKeeper), mysql: newLink(t, "", addr), kafka: newLink(t, s.KafkaProxies[i][0], s.KafkaProxies[i][1])}
+		s.slots[i] = &slot{zookeeper: newNetLink(t, "", s.ZooKeeper), mysql: newNetLink(t, "", addr), kafka: newNetLink(t, s.KafkaProxies[i][0], s.KafkaProxies[i][1])}
 	}
 	s.load = &workload{w: s.world, rand: rand.New(rand.NewPCG(n, 2)), rate: 26_000}
 	return s
@@ -257,7 +257,7 @@ func (s *soak) kill(at *slot) {
 // disturb makes a fault, and returns what ends it.
 func (s *soak) disturb(ctx context.Context, kind string, owner *slot) (mend func()) {
 	what, of, _ := strings.Cut(kind, " ")
-	link := map[string]*link{"ZooKeeper": owner.zookeeper, "Kafka": owner.kafka, "source": owner.mysql}[of]
+	link := map[string]*netLink{"ZooKeeper": owner.zookeeper, "Kafka": owner.kafka, "source": owner.mysql}[of]
 	switch what {
 	case "SIGKILL":
 		s.kill(owner)

@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// link is a TCP proxy between a node and a server, which can be cut. Unlike those of toxiproxy it throws nothing away: what
+// netLink is a TCP proxy between a node and a server, which can be cut. Unlike those of toxiproxy it throws nothing away: what
 // was on its way when it was cut arrives when it is mended, as on a real network.
-type link struct {
+type netLink struct {
 	listener net.Listener
 	upstream string
 
@@ -24,8 +24,8 @@ type link struct {
 	work  sync.WaitGroup
 }
 
-// newLink listens at an address, any port for empty.
-func newLink(t *testing.T, listen, upstream string) *link {
+// newNetLink listens at an address, any port for empty.
+func newNetLink(t *testing.T, listen, upstream string) *netLink {
 	t.Helper()
 	if listen == "" {
 		listen = "127.0.0.1:0"
@@ -34,24 +34,24 @@ func newLink(t *testing.T, listen, upstream string) *link {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := &link{listener: listener, upstream: upstream, conns: map[net.Conn]bool{}}
+	l := &netLink{listener: listener, upstream: upstream, conns: map[net.Conn]bool{}}
 	l.flows = sync.NewCond(&l.mu)
 	l.work.Go(l.accept)
 	t.Cleanup(l.end)
 	return l
 }
 
-func (l *link) addr() string { return l.listener.Addr().String() }
+func (l *netLink) addr() string { return l.listener.Addr().String() }
 
 // hold cuts the link: nothing passes, and nobody is told.
-func (l *link) hold() {
+func (l *netLink) hold() {
 	l.mu.Lock()
 	l.cut = true
 	l.mu.Unlock()
 }
 
 // mend lets everything pass, also what was held.
-func (l *link) mend() {
+func (l *netLink) mend() {
 	l.mu.Lock()
 	l.cut = false
 	l.mu.Unlock()
@@ -59,7 +59,7 @@ func (l *link) mend() {
 }
 
 // reset breaks all connections.
-func (l *link) reset() {
+func (l *netLink) reset() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for c := range l.conns {
@@ -68,7 +68,7 @@ func (l *link) reset() {
 	}
 }
 
-func (l *link) end() {
+func (l *netLink) end() {
 	_ = l.listener.Close()
 	l.mu.Lock()
 	l.ended = true
@@ -78,7 +78,7 @@ func (l *link) end() {
 	l.work.Wait()
 }
 
-func (l *link) accept() {
+func (l *netLink) accept() {
 	for {
 		client, err := l.listener.Accept()
 		if err != nil {
@@ -99,7 +99,7 @@ func (l *link) accept() {
 	}
 }
 
-func (l *link) keep(conns ...net.Conn) bool {
+func (l *netLink) keep(conns ...net.Conn) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, c := range conns {
@@ -112,7 +112,7 @@ func (l *link) keep(conns ...net.Conn) bool {
 }
 
 // pump moves bytes one way, and ends both ways at the end of one.
-func (l *link) pump(to, from net.Conn) {
+func (l *netLink) pump(to, from net.Conn) {
 	_, _ = io.Copy(&gate{to, l}, from)
 	l.mu.Lock()
 	for l.cut && !l.ended { // that one side is gone is not told either
@@ -128,7 +128,7 @@ func (l *link) pump(to, from net.Conn) {
 // gate is a connection that takes nothing while its link is cut.
 type gate struct {
 	net.Conn
-	l *link
+	l *netLink
 }
 
 func (g *gate) Write(b []byte) (int, error) {
