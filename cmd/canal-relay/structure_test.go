@@ -56,6 +56,7 @@ var allowed = map[string][]string{
 	"relay/buffer":            {"relay/event"},
 	"relay/pace":              {},
 	"relay/rekey":             {"relay/event"},
+	"mqstarter/kafka/login":   {},
 	"mqstarter/target":        {"mqstarter/route", "relay/event"},
 	"relay/binlog/binlogtest": {
 		"relay/binlog", "relay/position",
@@ -66,7 +67,7 @@ var allowed = map[string][]string{
 		"relay/event/tablemap", "relay/sqltext", "relay/pace", "relay/rekey",
 	},
 	"mqstarter/message": {"relay/event", "relay/position"},
-	"mqstarter/kafka":   {"mqstarter/kafka/tail", "mqstarter/message", "relay/position", "relay/schema"},
+	"mqstarter/kafka":   {"mqstarter/kafka/tail", "mqstarter/kafka/login", "mqstarter/message", "relay/position", "relay/schema"},
 	// reads the ends of partitions
 	"mqstarter/kafka/tail": {"mqstarter/message"},
 	// finds the records that readers have from an earlier term

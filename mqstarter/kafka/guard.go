@@ -40,7 +40,7 @@ func (c *Config) dialer() func(ctx context.Context, network, address string) (ne
 		dial = new(net.Dialer).DialContext
 	}
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
-		ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+		ctx, cancel := context.WithTimeout(ctx, or(c.DialTimeout, dialTimeout))
 		defer cancel()
 		conn, err := dial(ctx, network, address)
 		if a, ok := conn.(aborter); ok && err == nil {
