@@ -60,6 +60,12 @@ type Limiter interface {
 	Limit(ctx context.Context, topic string) (int, error)
 }
 
+// Beginner is a Producer that keeps a record of what readers have.
+type Beginner interface {
+	// Begin is told where the term goes on, after Claim and before Send.
+	Begin(ctx context.Context, from position.Resume) error
+}
+
 // Defaults of a Config.
 const (
 	DefaultWindow       = 64
@@ -168,10 +174,7 @@ func (s *Starter) run(ctx context.Context, epoch int64) error {
 	if err != nil {
 		return fmt.Errorf("set up producer: %w", err)
 	}
-	from, err := producer.Claim(ctx, epoch)
-	if errors.Is(err, position.ErrNone) {
-		from, err = position.Resume{Position: saved.Position}, nil
-	}
+	from, err := s.claim(ctx, producer, saved, epoch)
 	var source Source
 	if err != nil {
 		err = fmt.Errorf("claim destination: %w", err)
@@ -186,6 +189,46 @@ func (s *Starter) run(ctx context.Context, epoch int64) error {
 	}
 	s.log.Info("reading changes from here on", "epoch", epoch, "file", from.File, "offset", from.Offset, "gtids", from.GTIDs)
 	return newTerm(s, epoch, source, producer).run(ctx)
+}
+
+// claim makes the producer ready and decides where the term goes on. What a
+// producer has a record of is what readers have, so that the cursor, which is
+// written behind it, is not needed; but a cursor that is ahead was written by
+// somebody else: Canal, an operator, or ourselves when no record was kept.
+func (s *Starter) claim(ctx context.Context, p Producer, saved position.Saved, epoch int64) (position.Resume, error) {
+	from, err := p.Claim(ctx, epoch)
+	if errors.Is(err, position.ErrNone) {
+		from, err = position.Resume{Position: saved.Position}, nil
+	} else if err == nil {
+		from, err = s.choose(from, saved)
+	}
+	if err != nil {
+		return from, err
+	}
+	if b, ok := p.(Beginner); ok {
+		err = b.Begin(ctx, from)
+	}
+	return from, err
+}
+
+// choose decides between what readers have and the cursor.
+func (s *Starter) choose(from position.Resume, saved position.Saved) (position.Resume, error) {
+	if saved.IsZero() {
+		return from, nil
+	}
+	reached, comparable := from.Covers(saved.Position)
+	back, _ := saved.Covers(from.Position)
+	switch {
+	case comparable && !reached:
+		s.log.Warn("the cursor is ahead of what was sent, and was written by somebody else: going on there",
+			"file", saved.File, "offset", saved.Offset, "gtids", saved.GTIDs, "sent.file", from.File, "sent.offset", from.Offset, "sent.gtids", from.GTIDs)
+		return position.Resume{Position: saved.Position}, nil
+	case saved.Foreign && !(comparable && back):
+		return from, fmt.Errorf("the cursor was set to %s:%d %s, which is not ahead of what readers have, %s:%d %s: "+
+			"going there would send again what they have; delete the cursor to go on where they are, or name another canal.relay.position.topic to obey it",
+			saved.File, saved.Offset, saved.GTIDs, from.File, from.Offset, from.GTIDs)
+	}
+	return from, nil
 }
 
 // load returns the stored position, zero if there is none.

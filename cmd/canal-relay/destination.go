@@ -46,6 +46,10 @@ func newStarter(node *config.Node, i *config.Instance, cursor mqstarter.Cursor, 
 		return newSource(i, from, reader, reader, newHistory(i, log), d, log)
 	}
 	dial := func() (mqstarter.Producer, error) { return kafka.New(i.Kafka, log) }
+	if i.ExactlyOnce != nil {
+		transactions := kafka.NewTransactions(i.Kafka, *i.ExactlyOnce, log)
+		dial = func() (mqstarter.Producer, error) { return transactions.Producer() }
+	}
 	return &starter{Starter: mqstarter.New(c, cursor, open, dial, d, log), memory: i.Relay.Memory, metrics: d}, nil
 }
 

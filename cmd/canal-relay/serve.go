@@ -184,6 +184,9 @@ func (n *node) destination(i *config.Instance) (*destination, error) {
 		}
 	}
 	routing := i.Starter.Router.Fingerprint()
+	if i.ExactlyOnce != nil {
+		i.ExactlyOnce.Routing = routing
+	}
 	var elector ha.Elector = ha.Static{}
 	d.cursor = &notedCursor{Cursor: position.NewFile(i.MetaFile, i.Name, i.Relay.GTID, routing)}
 	if n.zk != nil {
@@ -192,6 +195,9 @@ func (n *node) destination(i *config.Instance) (*destination, error) {
 		elector = n.zk.Elector(i.Name, pauses)
 		d.cursor.Cursor = n.zk.Cursor(i.Name, zookeeper.CursorConfig{GTIDOn: i.Relay.GTID, Routing: routing})
 		i.Kafka.Allowed = func() bool { return n.zk.Holds(i.Name) }
+		if i.ExactlyOnce != nil {
+			i.ExactlyOnce.Identity = n.zk.Identity
+		}
 	}
 	s, err := newStarter(n.config, i, d.cursor, d.metrics, log)
 	if err != nil {

@@ -136,6 +136,13 @@ func (w *world) active(ctx context.Context) *local.Node {
 // prove waits until the last change of the binlog is in the topic and compares the two, change by change.
 func (w *world) prove(ctx context.Context, conn *client.Conn) (changes, repeats int) {
 	w.Helper()
+	return w.proveBy(ctx, conn, w.ReadTopic)
+}
+
+// proveBy is prove with the way in which the topic is read.
+func (w *world) proveBy(ctx context.Context, conn *client.Conn,
+	read func(context.Context, string, func(*kgo.Record) bool) error) (changes, repeats int) {
+	w.Helper()
 	to, err := local.End(conn)
 	if err != nil {
 		w.Fatal(err)
@@ -146,7 +153,7 @@ func (w *world) prove(ctx context.Context, conn *client.Conn) (changes, repeats 
 	}
 	last := binlog[len(binlog)-1].Text
 	var topic []string
-	err = w.ReadTopic(ctx, w.name, func(r *kgo.Record) bool {
+	err = read(ctx, w.name, func(r *kgo.Record) bool {
 		found, err := local.Changes(r.Value)
 		if err != nil {
 			w.Fatal(err)

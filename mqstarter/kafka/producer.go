@@ -59,7 +59,9 @@ type Producer struct {
 }
 
 // New makes a Producer. It dials nothing.
-func New(c Config, l *slog.Logger) (*Producer, error) {
+func New(c Config, l *slog.Logger) (*Producer, error) { return newProducer(c, l) }
+
+func newProducer(c Config, l *slog.Logger, more ...kgo.Opt) (*Producer, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
@@ -70,7 +72,7 @@ func New(c Config, l *slog.Logger) (*Producer, error) {
 	p := &Producer{config: c, log: l, topics: make(map[string]topic)}
 	p.live, p.cut = context.WithCancel(context.Background())
 	p.record, p.fail = context.WithCancelCause(p.live)
-	p.client, err = kgo.NewClient(append(options, kgo.WithContext(p.live), kgo.WithHooks(p), kgo.ProducerBatchMaxBytesFn(p.batchLimit))...)
+	p.client, err = kgo.NewClient(append(append(options, more...), kgo.WithContext(p.live), kgo.WithHooks(p), kgo.ProducerBatchMaxBytesFn(p.batchLimit))...)
 	if err != nil {
 		p.cut()
 		return nil, fmt.Errorf("set up Kafka client: %w", err)

@@ -40,6 +40,8 @@ type Instance struct {
 	Route   route.Config
 	Kafka   kafka.Config
 	Starter mqstarter.Config // lacks Message
+	// ExactlyOnce is how; nil for at-least-once. It lacks Routing and Identity.
+	ExactlyOnce *kafka.TransactionConfig
 
 	HA            ha.Config
 	TakeoverDelay time.Duration
@@ -141,7 +143,10 @@ func (r *reader) instance(node *Node) Instance {
 		i.HA.SessionTimeout = 0
 		flush = "canal.file.flush.period"
 	}
-	i.TakeoverDelay = r.duration("canal.relay.takeover.delay")
+	i.ExactlyOnce = r.exactlyOnce(node, i)
+	if i.TakeoverDelay = r.duration("canal.relay.takeover.delay"); i.ExactlyOnce != nil && r.First("canal.relay.takeover.delay").Value == "" {
+		i.TakeoverDelay = 0 // fencing makes haste safe
+	}
 	i.Starter = r.starter(i, flush)
 	r.packets(&i)
 	return i

@@ -1,0 +1,42 @@
+package config
+
+import (
+	"math"
+
+	"github.com/canal-relay/canal-relay/mqstarter/kafka"
+)
+
+// The values of canal.relay.delivery.
+const (
+	atLeastOnce = "at-least-once"
+	exactlyOnce = "exactly-once"
+)
+
+// DefaultCluster is the name of a set of nodes that was given none.
+const DefaultCluster = "canal-relay"
+
+// exactlyOnce reads how a destination commits; nil for at-least-once.
+func (r *reader) exactlyOnce(node *Node, i Instance) *kafka.TransactionConfig {
+	const delivery, longest, rows, bytes = "canal.relay.delivery", "canal.relay.transaction.max.time",
+		"canal.relay.transaction.max.rows", "canal.relay.transaction.max.bytes"
+	c := kafka.TransactionConfig{
+		ID: node.Cluster + "-" + i.Name, Destination: i.Name, Topic: r.text("canal.relay.position.topic"),
+		MaxTime: r.duration(longest), MaxRows: int(r.number(rows, 1, math.MaxInt32)), MaxBytes: r.size(bytes),
+	}
+	if c.Topic == "" {
+		c.Topic = node.Cluster + "-positions"
+	}
+	if c.MaxTime < kafka.MinTransactionTime || c.MaxTime > kafka.MaxTransactionTime {
+		r.blame(longest, "%s: choose %s to %s", c.MaxTime, kafka.MinTransactionTime, kafka.MaxTransactionTime)
+	}
+	if c.MaxBytes < 1 {
+		r.blame(bytes, "0 bytes hold nothing: choose 1 MiB or more")
+	}
+	if r.choice(delivery, atLeastOnce, exactlyOnce) == atLeastOnce {
+		return nil
+	}
+	if a := i.Kafka.Acks; a != "all" && a != "-1" {
+		r.blame("kafka.acks", "%s: with %s=%s only all is possible", a, delivery, exactlyOnce)
+	}
+	return &c
+}
