@@ -9,6 +9,7 @@ import (
 	"github.com/canal-relay/canal-relay/metrics"
 	"github.com/canal-relay/canal-relay/mqstarter"
 	"github.com/canal-relay/canal-relay/mqstarter/kafka"
+	"github.com/canal-relay/canal-relay/mqstarter/kafka/schematopic"
 	"github.com/canal-relay/canal-relay/mqstarter/message"
 	"github.com/canal-relay/canal-relay/relay"
 	"github.com/canal-relay/canal-relay/relay/binlog"
@@ -84,7 +85,7 @@ func newHistory(i *config.Instance, log *slog.Logger) storedHistory {
 	case config.StoreMySQL:
 		return history.NewMySQL(i.History.MySQL, i.Name, log)
 	}
-	return kafka.NewHistory(i.Kafka, i.History.Topic, i.Name, log)
+	return schematopic.New(i.Kafka, i.History.Topic, i.Name, log)
 }
 
 // source is a relay with what it reads from: built for a term, gone with it.

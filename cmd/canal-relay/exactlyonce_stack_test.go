@@ -126,3 +126,36 @@ func TestStackExactlyOnceFaults(t *testing.T) {
 	w.exec(conn, "CREATE TABLE finished (id INT PRIMARY KEY)")
 	w.proveOnce(ctx, conn)
 }
+
+// TestStackExactlyOncePaused: two nodes; the owner is stopped beyond its session, another one takes over, and the old one
+// wakes with requests ready. Neither what it wrote nor what it writes is seen by readers of committed records.
+func TestStackExactlyOncePaused(t *testing.T) {
+	w := exactly(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
+	defer cancel()
+	a, b := w.start(), w.start()
+	conn := w.admin()
+	w.exec(conn, "USE "+w.name, "CREATE TABLE wide (id INT PRIMARY KEY, pad VARCHAR(200))")
+	var writers sync.WaitGroup
+	enough := make(chan struct{})
+	writers.Go(func() { w.writeLarge(conn, enough) })
+	works := func(n *local.Node) func() bool {
+		return func() bool { return n.Active(ctx, w.name) && w.acked(ctx, n) > 5000 }
+	}
+	rounds := 3
+	for owner, other := w.active(ctx), b; rounds > 0; owner, other = other, owner {
+		if owner == other {
+			other = a
+		}
+		w.until(ctx, "the owner at work", works(owner))
+		w.must(owner.Signal(syscall.SIGSTOP))
+		w.until(ctx, "the other at work", works(other))
+		w.must(owner.Signal(syscall.SIGCONT))
+		w.until(ctx, "the first on standby", func() bool { return w.state(ctx, owner, w.name).State == "standby" })
+		rounds--
+	}
+	close(enough)
+	writers.Wait()
+	w.exec(conn, "CREATE TABLE finished (id INT PRIMARY KEY)")
+	w.proveOnce(ctx, conn)
+}

@@ -58,8 +58,9 @@ var allowed = map[string][]string{
 		"metrics", "relay/binlog", "relay/binlog/parse", "relay/binlog/track", "relay/binlog/wire", "relay/event", "relay/event/charset", "relay/event/column", "relay/filter", "relay/position", "relay/schema", "relay/schema/ddl", "relay/schema/ddl/simple",
 		"relay/event/tablemap", "relay/sqltext",
 	},
-	"mqstarter/message": {"relay/event", "relay/position"},
-	"mqstarter/kafka":   {"mqstarter/message", "relay/position", "relay/schema"},
+	"mqstarter/message":           {"relay/event", "relay/position"},
+	"mqstarter/kafka":             {"mqstarter/message", "relay/position"},
+	"mqstarter/kafka/schematopic": {"mqstarter/kafka", "relay/position", "relay/schema"},
 	"mqstarter": {
 		"metrics", "mqstarter/message", "mqstarter/route", "relay/event", "relay/position",
 	},

@@ -143,8 +143,8 @@ func (c *Config) mechanism() (sasl.Mechanism, error) {
 
 func (c *Config) idempotent() bool { return c.Acks == "all" || c.Acks == "-1" }
 
-// batchLimit is the most that a batch may have, with its header.
-func (c *Config) batchLimit() int { return max(c.BatchBytes, c.MaxRequestBytes) }
+// BatchLimit is the most that a batch may have, with its header.
+func (c *Config) BatchLimit() int { return max(c.BatchBytes, c.MaxRequestBytes) }
 
 // backOff is the pause before a request is tried again: twice as long each
 // time, and a part of it by chance, so that many destinations do not return
@@ -154,8 +154,8 @@ func backOff(fails int) time.Duration {
 	return pause - rand.N(pause/4)
 }
 
-// options are franz-go's, but for those that belong to one Producer.
-func (c *Config) options() ([]kgo.Opt, error) {
+// Options are franz-go's, but for those that belong to one Producer.
+func (c *Config) Options() ([]kgo.Opt, error) {
 	mechanism, err := c.mechanism()
 	if err != nil {
 		return nil, err
@@ -173,7 +173,7 @@ func (c *Config) options() ([]kgo.Opt, error) {
 		kgo.ProducerLinger(c.Linger),
 		kgo.MaxBufferedRecords(math.MaxInt32), // bytes bound them
 		kgo.MaxBufferedBytes(c.BufferBytes),
-		kgo.BrokerMaxWriteBytes(int32(max(100<<20, 2*c.batchLimit()))),
+		kgo.BrokerMaxWriteBytes(int32(max(100<<20, 2*c.BatchLimit()))),
 		kgo.UnknownTopicRetries(-1), // a topic that was seen is waited for
 	}
 	switch c.Acks {

@@ -6,7 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -49,31 +51,44 @@ func (r *positionRecord) resume() position.Resume {
 // makePositions creates the position topic if it is missing.
 func (p *Transactional) makePositions(ctx context.Context) error {
 	name := p.all.own.Topic
-	created := false
-	return p.ask(ctx, func(ctx context.Context) error {
-		n, err := p.askPartitions(ctx, name, false)
-		switch {
-		case err == nil && n != 1:
-			return named("topic %s has %d partitions: a position topic has one; name another one as canal.relay.position.topic", name, n)
-		case err == nil || !errors.Is(err, kerr.UnknownTopicOrPartition) || created:
+	for {
+		var n int32
+		err := p.ask(ctx, func(ctx context.Context) (err error) {
+			if n, err = p.askPartitions(ctx, name, false); errors.Is(err, kerr.UnknownTopicOrPartition) {
+				return p.createPositions(ctx)
+			}
 			return err
+		})
+		switch {
+		case err != nil || n == 1:
+			return err
+		case n > 1:
+			return named("topic %s has %d partitions: a position topic has one; name another one as canal.relay.position.topic", name, n)
 		}
-		config := map[string]*string{}
-		flags := ""
-		for k, v := range positionTopic {
-			config[k] = &v
-			flags += " --config " + k + "=" + v
+		select { // it was made, and is looked for again
+		case <-time.After(topicPause):
+		case <-ctx.Done():
+			return ctx.Err()
 		}
-		_, err = kadm.NewClient(p.client).CreateTopic(ctx, 1, p.config.Replication, config, name)
-		if created = err == nil || errors.Is(err, kerr.TopicAlreadyExists); created {
-			return kerr.UnknownTopicOrPartition // it is looked for again
-		}
-		if refused(err) {
-			return named("topic %s cannot be created: %v: an administrator may create it with kafka-topics --bootstrap-server %s --create --topic %s --partitions 1%s",
-				name, err, strings.Join(p.config.Brokers, ","), name, flags)
-		}
-		return err
-	})
+	}
+}
+
+func (p *Transactional) createPositions(ctx context.Context) error {
+	name, flags, config := p.all.own.Topic, "", map[string]*string{}
+	for _, k := range slices.Sorted(maps.Keys(positionTopic)) {
+		v := positionTopic[k]
+		config[k] = &v
+		flags += " --config " + k + "=" + v
+	}
+	_, err := kadm.NewClient(p.client).CreateTopic(ctx, 1, p.config.Replication, config, name)
+	switch {
+	case errors.Is(err, kerr.TopicAlreadyExists):
+		return nil
+	case err != nil && Refused(err):
+		return named("topic %s cannot be created: %v: an administrator may create it with kafka-topics --bootstrap-server %s --create --topic %s --partitions 1%s",
+			name, err, strings.Join(p.config.Brokers, ","), name, flags)
+	}
+	return err
 }
 
 // readPosition returns the destination's last committed record, nil if it has
@@ -89,7 +104,7 @@ func (p *Transactional) readPosition(ctx context.Context) (*positionRecord, erro
 		return nil, err
 	}
 	end, _ := ends.Lookup(topic, 0)
-	options, err := p.config.options()
+	options, err := p.config.Options()
 	if err != nil {
 		return nil, err
 	}

@@ -23,11 +23,13 @@ import (
 	"github.com/canal-relay/canal-relay/relay/position"
 )
 
+// AskPause is the time between two attempts to ask a cluster something.
+const AskPause = 500 * time.Millisecond
+
 const (
 	dialTimeout = 3 * time.Second
-	askTimeout  = 5 * time.Second        // of one attempt to ask a cluster something
-	askPause    = 500 * time.Millisecond // between attempts
-	shutTimeout = 4 * time.Second        // of a broker that accepts connections and closes them
+	askTimeout  = 5 * time.Second // of one attempt to ask a cluster something
+	shutTimeout = 4 * time.Second // of a broker that accepts connections and closes them
 
 	closeGrace  = 200 * time.Millisecond // of closing when there is no time left
 	idleTimeout = 5 * time.Minute        // of connections; brokers close them after ten minutes
@@ -65,7 +67,7 @@ func newProducer(c Config, l *slog.Logger, more ...kgo.Opt) (*Producer, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	options, err := c.options()
+	options, err := c.Options()
 	if err != nil {
 		return nil, err
 	}
@@ -130,7 +132,7 @@ func (p *Producer) ask(ctx context.Context, question func(context.Context) error
 		err := question(attempt)
 		look.Stop()
 		cancel()
-		if err == nil || ctx.Err() != nil || p.live.Err() != nil || refused(err) {
+		if err == nil || ctx.Err() != nil || p.live.Err() != nil || Refused(err) {
 			return err
 		}
 		if p.shuts() {
@@ -138,7 +140,7 @@ func (p *Producer) ask(ctx context.Context, question func(context.Context) error
 		}
 		p.note(err)
 		select {
-		case <-time.After(askPause):
+		case <-time.After(AskPause):
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-p.live.Done():
@@ -147,8 +149,8 @@ func (p *Producer) ask(ctx context.Context, question func(context.Context) error
 	}
 }
 
-// refused tells an answer that will not change from a cluster that is away.
-func refused(err error) bool {
+// Refused tells an answer that will not change from a cluster that is away.
+func Refused(err error) bool {
 	var named *namedError
 	if errors.As(err, &named) {
 		return true

@@ -65,6 +65,33 @@ func (l *Layout) CountRows(update bool, present, after, image []byte) (int, erro
 	return rows, nil
 }
 
+// Skip drops the first n rows of a row event, fewer than it has.
+func (c *Change) Skip(n int) error {
+	l, update := c.Layout, c.Kind == Update
+	if l == nil {
+		return fmt.Errorf("skip %d rows of a statement", n)
+	}
+	if err := l.checkBitmaps(update, c.Present, c.PresentAfter, c.Image); err != nil {
+		return err
+	}
+	before := newImage(l, c.Present)
+	var after images
+	if update {
+		after = newImage(l, c.PresentAfter)
+	}
+	at, column := 0, -1
+	for row := 0; row < n; row++ {
+		if at, column = before.skip(l, c.Image, at); column < 0 && update {
+			at, column = after.skip(l, c.Image, at)
+		}
+		if column >= 0 {
+			return l.broken(column, row)
+		}
+	}
+	c.Image, c.Row, c.Rows = c.Image[at:], c.Row+uint64(n), c.Rows-n
+	return nil
+}
+
 func (l *Layout) checkBitmaps(update bool, present, after, image []byte) error {
 	n := (len(l.widths) + 7) / 8
 	if len(present) < n || update && len(after) < n {

@@ -2,6 +2,7 @@ package config
 
 import (
 	"math"
+	"time"
 
 	"github.com/canal-relay/canal-relay/mqstarter/kafka"
 )
@@ -12,25 +13,19 @@ const (
 	exactlyOnce = "exactly-once"
 )
 
-// DefaultCluster is the name of a set of nodes that was given none.
-const DefaultCluster = "canal-relay"
-
 // exactlyOnce reads how a destination commits; nil for at-least-once.
 func (r *reader) exactlyOnce(node *Node, i Instance) *kafka.TransactionConfig {
 	const delivery, longest, rows, bytes = "canal.relay.delivery", "canal.relay.transaction.max.time",
 		"canal.relay.transaction.max.rows", "canal.relay.transaction.max.bytes"
 	c := kafka.TransactionConfig{
 		ID: node.Cluster + "-" + i.Name, Destination: i.Name, Topic: r.text("canal.relay.position.topic"),
-		MaxTime: r.duration(longest), MaxRows: int(r.number(rows, 1, math.MaxInt32)), MaxBytes: r.size(bytes),
+		MaxTime: r.duration(longest), MaxRows: int(r.number(rows, 1, math.MaxInt32)), MaxBytes: r.within(bytes, 1<<10),
 	}
 	if c.Topic == "" {
 		c.Topic = node.Cluster + "-positions"
 	}
 	if c.MaxTime < kafka.MinTransactionTime || c.MaxTime > kafka.MaxTransactionTime {
 		r.blame(longest, "%s: choose %s to %s", c.MaxTime, kafka.MinTransactionTime, kafka.MaxTransactionTime)
-	}
-	if c.MaxBytes < 1 {
-		r.blame(bytes, "0 bytes hold nothing: choose 1 MiB or more")
 	}
 	if r.choice(delivery, atLeastOnce, exactlyOnce) == atLeastOnce {
 		return nil
@@ -39,4 +34,13 @@ func (r *reader) exactlyOnce(node *Node, i Instance) *kafka.TransactionConfig {
 		r.blame("kafka.acks", "%s: with %s=%s only all is possible", a, delivery, exactlyOnce)
 	}
 	return &c
+}
+
+// takeoverDelay reads how long other nodes wait: not at all where brokers fence.
+func (r *reader) takeoverDelay(fenced bool) time.Duration {
+	const key = "canal.relay.takeover.delay"
+	if fenced && r.First(key).Value == "" {
+		return 0
+	}
+	return r.duration(key)
 }

@@ -144,9 +144,7 @@ func (r *reader) instance(node *Node) Instance {
 		flush = "canal.file.flush.period"
 	}
 	i.ExactlyOnce = r.exactlyOnce(node, i)
-	if i.TakeoverDelay = r.duration("canal.relay.takeover.delay"); i.ExactlyOnce != nil && r.First("canal.relay.takeover.delay").Value == "" {
-		i.TakeoverDelay = 0 // fencing makes haste safe
-	}
+	i.TakeoverDelay = r.takeoverDelay(i.ExactlyOnce != nil)
 	i.Starter = r.starter(i, flush)
 	r.packets(&i)
 	return i

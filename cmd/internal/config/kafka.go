@@ -3,16 +3,15 @@ package config
 import (
 	"crypto/tls"
 	"crypto/x509"
-	"errors"
 	"fmt"
 	"math"
 	"os"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/canal-relay/canal-relay/cmd/internal/config/properties"
+	"github.com/canal-relay/canal-relay/cmd/internal/config/security"
 	"github.com/canal-relay/canal-relay/mqstarter/kafka"
 	"github.com/canal-relay/canal-relay/mqstarter/route"
 )
@@ -132,50 +131,9 @@ func (r *reader) security(c *kafka.Config) {
 	}
 	c.SASL.Mechanism = r.choice(mechanism, "PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 	var err error
-	if c.SASL.User, c.SASL.Password, err = parseJAAS(r.secret(jaas).Reveal()); err != nil {
+	if c.SASL.User, c.SASL.Password, err = security.ParseJAAS(r.secret(jaas).Reveal()); err != nil {
 		r.blameErr(jaas, err)
 	}
-}
-
-var jaasOption = regexp.MustCompile(`(\w+)\s*=\s*("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[^\s;"']+)`)
-
-// parseJAAS reads user and password of a login module line. The errors do not
-// show the text.
-func parseJAAS(text string) (user, password string, err error) {
-	module, _, _ := strings.Cut(properties.Trim(text), " ")
-	if module == "" {
-		return "", "", errors.New(`it is missing: set org.apache.kafka.common.security.scram.ScramLoginModule required username="…" password="…";`)
-	}
-	if !strings.HasSuffix(module, "PlainLoginModule") && !strings.HasSuffix(module, "ScramLoginModule") {
-		return "", "", errors.New("only PlainLoginModule and ScramLoginModule are available")
-	}
-	for _, m := range jaasOption.FindAllStringSubmatch(text, -1) {
-		v := m[2]
-		if v[0] == '"' || v[0] == '\'' {
-			v = unquote(v[1 : len(v)-1])
-		}
-		switch m[1] {
-		case "username":
-			user = v
-		case "password":
-			password = v
-		}
-	}
-	if user == "" || password == "" {
-		return "", "", errors.New(`it lacks username="…" or password="…"`)
-	}
-	return user, password, nil
-}
-
-func unquote(v string) string {
-	var b strings.Builder
-	for i := 0; i < len(v); i++ {
-		if v[i] == '\\' && i+1 < len(v) {
-			i++
-		}
-		b.WriteByte(v[i])
-	}
-	return b.String()
 }
 
 // tlsConfig reads the PEM forms of Java's key store settings.
