@@ -297,11 +297,8 @@ func (a *assembler) add(c event.Change, n int) error {
 	if a.row <= a.sent {
 		return nil
 	}
-	if c.Row < a.sent {
-		// Another server may put the same rows into larger events.
-		if err := c.Skip(int(a.sent - c.Row)); err != nil {
-			return fmt.Errorf("%w: rows up to %d of the transaction were sent: %w", binlog.ErrStart, a.sent, err)
-		}
+	if err := c.SkipTo(a.sent); err != nil { // another server may put the same rows into larger events
+		return fmt.Errorf("%w: rows up to %d of the transaction were sent: %w", binlog.ErrStart, a.sent, err)
 	}
 	a.named(&c)
 	if a.bare {

@@ -65,9 +65,13 @@ func (l *Layout) CountRows(update bool, present, after, image []byte) (int, erro
 	return rows, nil
 }
 
-// Skip drops the first n rows of a row event, fewer than it has.
-func (c *Change) Skip(n int) error {
-	l, update := c.Layout, c.Kind == Update
+// SkipTo drops the rows of a row event that stand before an index in the
+// transaction; one at least must be left.
+func (c *Change) SkipTo(index uint64) error {
+	if index <= c.Row {
+		return nil
+	}
+	n, l, update := int(index-c.Row), c.Layout, c.Kind == Update
 	if l == nil {
 		return fmt.Errorf("skip %d rows of a statement", n)
 	}
