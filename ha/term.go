@@ -3,8 +3,6 @@ package ha
 import (
 	"context"
 	"errors"
-	"os"
-	"runtime/pprof"
 	"sync"
 	"time"
 )
@@ -64,7 +62,6 @@ func (t *term) stop(cause error, drain, exit time.Duration) error {
 			case <-t.ended:
 				return t.err
 			default:
-				_ = pprof.Lookup("goroutine").WriteTo(os.Stderr, 1) // TEMP
 				return ErrExitTimeout
 			}
 		}

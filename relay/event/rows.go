@@ -83,14 +83,16 @@ func (c *Change) SkipTo(index uint64) error {
 	if update {
 		after = newImage(l, c.PresentAfter)
 	}
-	at, column := 0, -1
+	at := 0
 	for row := 0; row < n; row++ {
-		if at, column = before.skip(l, c.Image, at); column < 0 && update {
-			at, column = after.skip(l, c.Image, at)
+		next, column := before.skip(l, c.Image, at)
+		if column < 0 && update {
+			next, column = after.skip(l, c.Image, next)
 		}
 		if column >= 0 {
 			return l.broken(column, row)
 		}
+		at = next
 	}
 	c.Image, c.Row, c.Rows = c.Image[at:], c.Row+uint64(n), c.Rows-n
 	return nil
