@@ -79,9 +79,9 @@ func (a *assembler) begin(p position.Position) error {
 		return err
 	}
 	if a.batch != nil {
-		a.r.buf.discard(a.batch)
+		a.r.buf.Discard(a.batch)
 	}
-	a.track, a.batch = t, a.r.buf.fresh()
+	a.track, a.batch = t, a.r.buf.Fresh()
 	a.row, a.sent, a.txKept = 0, 0, nil
 	a.skipTx, a.skipRows, a.applied = a.r.tx, a.r.rows, false
 	clear(a.maps)
@@ -353,7 +353,7 @@ func (a *assembler) queue() error {
 	bytes, transactions, changes := b.Bytes, b.Transactions, len(b.Changes)
 	a.r.batches++
 	b.ID = a.r.batches
-	waited, err := a.r.buf.put(a.ctx, b)
+	waited, err := a.r.buf.Put(a.ctx, b)
 	if waited > 0 {
 		a.r.d.PutBlocked(waited)
 	}
@@ -368,6 +368,6 @@ func (a *assembler) queue() error {
 	if open > 0 {
 		a.r.tx = append([]byte(nil), a.track.Tx...)
 	}
-	a.batch, a.txKept = a.r.buf.fresh(), nil
+	a.batch, a.txKept = a.r.buf.Fresh(), nil
 	return nil
 }

@@ -3,6 +3,7 @@ package relay
 import (
 	"github.com/go-mysql-org/go-mysql/replication"
 
+	"github.com/canal-relay/canal-relay/relay/buffer"
 	"github.com/canal-relay/canal-relay/relay/event"
 )
 
@@ -127,7 +128,7 @@ func (a *assembler) placed(c *event.Change) {
 // named says which transaction a change belongs to.
 func (a *assembler) named(c *event.Change) {
 	if a.txKept == nil {
-		a.txKept = keep(a.batch, a.track.Tx)
+		a.txKept = buffer.Keep(a.batch, a.track.Tx)
 	}
 	c.Tx, c.GTID, c.Clock = a.txKept, a.gtids, a.clock
 }

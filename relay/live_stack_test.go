@@ -4,7 +4,6 @@ package relay
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"log/slog"
 	"os"
@@ -13,7 +12,6 @@ import (
 	"time"
 
 	"github.com/go-mysql-org/go-mysql/client"
-	"github.com/go-mysql-org/go-mysql/replication"
 
 	"github.com/canal-relay/canal-relay/relay/binlog"
 	"github.com/canal-relay/canal-relay/relay/position"
@@ -176,21 +174,4 @@ func TestStackLocate(t *testing.T) {
 			}
 		}
 	})
-}
-
-// counter is a handler that counts.
-type counter struct {
-	events, bytes int
-	until         func(*replication.BinlogEvent) bool
-}
-
-func (h *counter) Begin(position.Position) error { return nil }
-func (h *counter) Idle() error                   { return nil }
-func (h *counter) HandleEvent(e *replication.BinlogEvent) error {
-	h.events++
-	h.bytes += len(e.RawData)
-	if e.Header.EventType == replication.HEARTBEAT_EVENT {
-		return context.Canceled
-	}
-	return nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/canal-relay/canal-relay/metrics"
 	"github.com/canal-relay/canal-relay/relay/binlog"
+	"github.com/canal-relay/canal-relay/relay/buffer"
 	"github.com/canal-relay/canal-relay/relay/event"
 	"github.com/canal-relay/canal-relay/relay/filter"
 	"github.com/canal-relay/canal-relay/relay/position"
@@ -64,7 +65,7 @@ type Relay struct {
 	events binlog.Events
 	d      *metrics.Destination
 	log    *slog.Logger
-	buf    *buffer
+	buf    *buffer.Buffer
 
 	// What was handed on, owned by Run: where a new stream continues, and how
 	// many rows of which transaction behind it are not to be repeated.
@@ -89,7 +90,7 @@ func New(c Config, from position.Resume, events binlog.Events, d *metrics.Destin
 	if l == nil {
 		l = slog.New(slog.DiscardHandler)
 	}
-	return &Relay{c: c, events: events, d: d, log: l, buf: newBuffer(c.Memory), from: from.Position, rows: from.Sent, retry: firstRetry}
+	return &Relay{c: c, events: events, d: d, log: l, buf: buffer.New(c.Memory), from: from.Position, rows: from.Sent, retry: firstRetry}
 }
 
 // Run streams until the context ends (nil), the files end (io.EOF) or nothing
@@ -103,10 +104,10 @@ func (r *Relay) Run(ctx context.Context) error {
 		err = nil
 	}
 	if err == io.EOF { //nolint:errorlint // a broken connection wraps it
-		r.buf.close(nil)
+		r.buf.Close(nil)
 		return io.EOF
 	}
-	r.buf.close(err)
+	r.buf.Close(err)
 	return err
 }
 
@@ -153,8 +154,8 @@ func fatal(err, failed error) bool {
 
 // Next returns the next batch in binlog order, waiting for one. Behind the last
 // one it returns io.EOF, or the error that ended Run.
-func (r *Relay) Next(ctx context.Context) (*event.Batch, error) { return r.buf.next(ctx) }
+func (r *Relay) Next(ctx context.Context) (*event.Batch, error) { return r.buf.Next(ctx) }
 
 // Release gives a batch's memory back to the budget; the caller must not touch
 // the batch or its bytes any more.
-func (r *Relay) Release(b *event.Batch) { r.buf.release(b) }
+func (r *Relay) Release(b *event.Batch) { r.buf.Release(b) }

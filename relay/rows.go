@@ -9,6 +9,7 @@ import (
 
 	"github.com/canal-relay/canal-relay/relay/binlog"
 	"github.com/canal-relay/canal-relay/relay/binlog/wire"
+	"github.com/canal-relay/canal-relay/relay/buffer"
 	"github.com/canal-relay/canal-relay/relay/event"
 	"github.com/canal-relay/canal-relay/relay/event/tablemap"
 	"github.com/canal-relay/canal-relay/relay/schema"
@@ -111,44 +112,53 @@ func (a *assembler) rowChange(e *replication.BinlogEvent, ev *replication.RowsEv
 		ServerID: e.Header.ServerID, TableID: ev.TableID,
 	}
 	if len(e.RawData) < wire.ChunkedBelow {
-		c.Present, c.PresentAfter, c.Image = keep(a.batch, c.Present), keep(a.batch, c.PresentAfter), keep(a.batch, c.Image)
+		c.Present, c.PresentAfter, c.Image = buffer.Keep(a.batch, c.Present), buffer.Keep(a.batch, c.PresentAfter), buffer.Keep(a.batch, c.Image)
 	}
 	return c
 }
 
 // countRows counts the rows of an event by its table's layout, which it makes
-// when needed. A layout that does not fit is fetched once more.
+// when needed. A layout that does not fit is found anew, once.
 func (a *assembler) countRows(m *tableMap, ev *replication.RowsEvent, i *imageRows) (int, error) {
 	n, err := a.tryRows(m, ev, i)
 	if !errors.Is(err, event.ErrMismatch) {
 		return n, err
 	}
 	a.r.d.Unusual("layout_mismatch")
-	a.r.log.Warn("a table's layout does not fit its rows, asking the source for it", "table", m.schema+"."+m.name,
+	a.r.log.Warn("a table's layout does not fit its rows, taking another one", "table", m.schema+"."+m.name,
 		"file", a.track.File, "offset", a.track.Start, "error", err)
 	a.r.c.Tracker.Forget(m.schema, m.name)
 	a.version++
 	if n, again := a.tryRows(m, ev, i); again == nil {
 		return n, nil
 	}
-	// What the source has now is not it, but the table map may say all there is.
-	layout, again := a.newLayout(nil, ev.Table)
-	if again != nil {
-		return 0, err
+	return 0, err
+}
+
+// definition is the table at hand: as it is tracked, else as its table map
+// describes it, else as the source has it now.
+func (a *assembler) definition(m *tableMap, ev *replication.TableMapEvent) (*schema.Table, error) {
+	if t := a.r.c.Tracker.Known(m.schema, m.name); t != nil {
+		return t, nil
 	}
-	if m.layout, again = layout, a.r.c.Tracker.Adopt(a.ctx, layout.Described()); again != nil {
-		return 0, again
+	l, untold := a.newLayout(nil, ev)
+	if untold == nil {
+		return a.r.c.Tracker.Adopt(a.ctx, l.Described())
 	}
-	a.version++
-	return a.tryRows(m, ev, i)
+	t, err := a.r.c.Tracker.Table(a.ctx, m.schema, m.name)
+	if errors.Is(err, schema.ErrNoTable) {
+		return nil, untold
+	}
+	if err == nil {
+		a.r.log.Info("a table that nobody followed so far: its rows are read with the source's present definition", "table", m.schema+"."+m.name,
+			"file", a.track.File, "offset", a.track.Start)
+	}
+	return t, err
 }
 
 func (a *assembler) tryRows(m *tableMap, ev *replication.RowsEvent, i *imageRows) (int, error) {
 	if m.layout == nil || m.version != a.version {
-		t, err := a.r.c.Tracker.Table(a.ctx, m.schema, m.name)
-		if errors.Is(err, schema.ErrNoTable) {
-			t, err = nil, nil // then the table map must say it all
-		}
+		t, err := a.definition(m, ev.Table)
 		if err != nil {
 			return 0, err
 		}

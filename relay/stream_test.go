@@ -174,11 +174,9 @@ func TestBudget(t *testing.T) {
 	alone := false
 	each := func(b *event.Batch) {
 		time.Sleep(time.Millisecond) // lets the stream run into the limit
-		r.buf.mu.Lock()
-		defer r.buf.mu.Unlock()
-		if r.buf.held > c.Memory {
-			if r.buf.held != int64(b.Size) {
-				t.Errorf("%d bytes held, the batch is charged %d for %d", r.buf.held, b.Size, b.Bytes)
+		if held := r.buf.Held(); held > c.Memory {
+			if held != int64(b.Size) {
+				t.Errorf("%d bytes held, the batch is charged %d for %d", held, b.Size, b.Bytes)
 			}
 			alone = true
 		}

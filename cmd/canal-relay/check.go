@@ -16,6 +16,7 @@ import (
 
 	"github.com/canal-relay/canal-relay/cmd/internal/config"
 	"github.com/canal-relay/canal-relay/cmd/internal/config/keys"
+	"github.com/canal-relay/canal-relay/cmd/internal/exit"
 	"github.com/canal-relay/canal-relay/ha/zookeeper"
 	"github.com/canal-relay/canal-relay/mqstarter/kafka"
 	"github.com/canal-relay/canal-relay/relay/binlog"
@@ -92,7 +93,7 @@ func (c *check) run(ctx context.Context) error {
 		return failed(err)
 	}
 	if slices.ContainsFunc(c.findings, func(f finding) bool { return f.Level == levelError }) {
-		return &exitError{code: exitFailed}
+		return exit.Failed(nil)
 	}
 	return nil
 }

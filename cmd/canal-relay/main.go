@@ -16,6 +16,9 @@ import (
 	_ "time/tzdata" // so that TIMESTAMP columns have their zone in an empty container
 
 	"github.com/spf13/cobra"
+
+	"github.com/canal-relay/canal-relay/cmd/internal/exit"
+	"github.com/canal-relay/canal-relay/cmd/internal/operate"
 )
 
 // version is set by the linker.
@@ -23,8 +26,8 @@ var version = "unknown"
 
 // Exit codes.
 const (
-	exitFailed = 1 // what was asked for did not work out
-	exitUsage  = 2 // the command line or the configuration files are wrong
+	exitFailed = exit.CodeFailed
+	exitUsage  = exit.CodeUsage
 )
 
 // program is what every command shares.
@@ -52,6 +55,7 @@ func run(ctx context.Context, args []string, env func(string) (string, bool), st
 	}
 	serve := p.serveCommand()
 	root.AddCommand(serve, p.checkCommand(), p.tailCommand())
+	root.AddCommand(operate.Commands(&operate.Program{Env: p.env, Stdout: p.stdout, Stderr: p.stderr, ZooKeeper: zookeeperConfig})...)
 	root.RunE = serve.RunE // `serve` is the default
 	root.Flags().AddFlagSet(serve.Flags())
 	root.Args = cobra.NoArgs
@@ -63,32 +67,17 @@ func run(ctx context.Context, args []string, env func(string) (string, bool), st
 	if err == nil {
 		return 0
 	}
-	var coded *exitError
+	var coded *exit.Error
 	if !errors.As(err, &coded) {
-		coded = &exitError{code: exitUsage, err: err} // cobra's own: an unknown command or argument
+		coded = &exit.Error{Code: exitUsage, Err: err} // cobra's own: an unknown command or argument
 	}
-	if coded.err != nil {
-		for line := range strings.Lines(coded.err.Error()) {
+	if coded.Err != nil {
+		for line := range strings.Lines(coded.Err.Error()) {
 			fmt.Fprintf(stderr, "canal-relay: %s\n", strings.TrimSuffix(line, "\n"))
 		}
 	}
-	return coded.code
+	return coded.Code
 }
 
-// exitError is an error that knows the exit code it means; without an err everything has been said.
-type exitError struct {
-	code int
-	err  error
-}
-
-func (e *exitError) Error() string {
-	if e.err == nil {
-		return fmt.Sprintf("exit %d", e.code)
-	}
-	return e.err.Error()
-}
-
-func (e *exitError) Unwrap() error { return e.err }
-
-func usage(err error) error  { return &exitError{exitUsage, err} }
-func failed(err error) error { return &exitError{exitFailed, err} }
+func usage(err error) error  { return exit.Usage(err) }
+func failed(err error) error { return exit.Failed(err) }

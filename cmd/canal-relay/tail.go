@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/canal-relay/canal-relay/cmd/internal/config"
+	"github.com/canal-relay/canal-relay/cmd/internal/operate"
 	"github.com/canal-relay/canal-relay/mqstarter"
 	"github.com/canal-relay/canal-relay/relay/binlog"
 	"github.com/canal-relay/canal-relay/relay/position"
@@ -36,7 +37,8 @@ func (p *program) tailCommand() *cobra.Command {
 		Long: `Print the messages that serve would send for a destination, through the same
 code, without Kafka and without moving anything: from the live server, or from
 binlog files. Table definitions come from the server, from the DDL in the
-stream, or from --schema.`,
+stream, from --schema, or from the binlog alone if the source logs with
+binlog_row_metadata=FULL.`,
 		Example: `  canal-relay tail --conf conf --destination example
   canal-relay tail --conf conf --destination example --from binlog.000004:157 --limit 10
   canal-relay tail --conf conf --destination example --binlog binlog.000004 --output jsonl`,
@@ -69,7 +71,7 @@ func (t *tail) run(ctx context.Context) error {
 	if err != nil {
 		return failed(err)
 	}
-	i, err := choose(node, t.destination)
+	i, err := operate.Choose(node, t.destination)
 	if err != nil {
 		return failed(err)
 	}
@@ -80,28 +82,6 @@ func (t *tail) run(ctx context.Context) error {
 	beside := i.ForTail()
 	beside.Source.Start = start
 	return t.print(ctx, &beside)
-}
-
-// choose finds the destination that is meant.
-func choose(node *config.Node, name string) (*config.Instance, error) {
-	if name == "" {
-		if len(node.Instances) == 1 {
-			return &node.Instances[0], nil
-		}
-		return nil, fmt.Errorf("there are %d destinations (%s): name one with --destination", len(node.Instances), destinationNames(node))
-	}
-	if i := node.Instance(name); i != nil {
-		return i, nil
-	}
-	return nil, fmt.Errorf("there is no destination %q: choose one of %s", name, destinationNames(node))
-}
-
-func destinationNames(node *config.Node) string {
-	names := make([]string, len(node.Instances))
-	for i := range node.Instances {
-		names[i] = node.Instances[i].Name
-	}
-	return strings.Join(names, ", ")
 }
 
 // parseStart reads --from: FILE:OFFSET, FILE or a GTID set.

@@ -20,6 +20,11 @@ type valueType struct {
 	equal        func(ours, selected string) bool    // whether other texts than the same are equal
 	direct       func(ours string, decoded any) bool // compares with go-mysql's value; nil: its text is the same
 	incomparable bool                                // go-mysql does not tell the value
+	bytes        bool                                // no text: base64 in the style `mysql`
+	kind         string                              // of text: the type without its character set
+	charset      string
+	limit        int  // characters of text
+	notation     bool // a number that the style `mysql` may write in the other of the two notations
 }
 
 // valueTypes are the columns of the randomised value test, the first two plain integers: those of all types that
@@ -27,8 +32,11 @@ type valueType struct {
 func valueTypes(server string, zone *time.Location) (common, odd []valueType) {
 	plain := []valueType{{ddl: "INT", sel: "%s"}, {ddl: "INT", sel: "%s"}}
 	common = slices.Concat(plain, numberTypes(), temporalTypes(zone), binaryTypes(server), textTypes(server))
+	for i := range common { // MariaDB writes some DOUBLEs above 1e15 in full, where MySQL and the relay write an exponent
+		common[i].notation = server == "mariadb" && common[i].ddl == "DOUBLE"
+	}
 	if server == "mysql" {
-		return common, append(plain, valueType{ddl: "VECTOR(5)", sel: "VECTOR_TO_STRING(%s)", value: vector})
+		return common, append(plain, valueType{ddl: "VECTOR(5)", sel: "IF(LENGTH(%[1]s) = 0, '[]', VECTOR_TO_STRING(%[1]s))", value: vector})
 	}
 	address := func(bytes int, format string) func(*rand.Rand) string {
 		return func(r *rand.Rand) string { return fmt.Sprintf(format, sparse(r, bytes)) }
@@ -38,9 +46,22 @@ func valueTypes(server string, zone *time.Location) (common, odd []valueType) {
 		old[i].ddl = strings.TrimSuffix(old[i].ddl, "(0)")
 	}
 	return common, append(append(plain, old...),
+		compressed(valueType{ddl: "BLOB", sel: "HEX(%s)", value: randomBytes(2000), equal: sameHex, bytes: true}),
+		compressed(valueType{ddl: "VARBINARY(300)", sel: "HEX(%s)", value: randomBytes(300), equal: sameHex, bytes: true}),
+		compressed(textType("VARCHAR(300)", "utf8mb4", 300)), compressed(textType("TEXT", "gbk", 400)),
 		valueType{ddl: "UUID", sel: "CAST(%s AS CHAR)", value: address(16, "CAST(X'%x' AS UUID)")},
 		valueType{ddl: "INET4", sel: "CAST(%s AS CHAR)", value: address(4, "CAST(X'%x' AS INET4)")},
 		valueType{ddl: "INET6", sel: "CAST(%s AS CHAR)", value: address(16, "CAST(X'%x' AS INET6)")})
+}
+
+// compressed is MariaDB's COMPRESSED column of a type.
+func compressed(t valueType) valueType {
+	kind, charset, _ := strings.Cut(t.ddl, " ")
+	t.ddl = strings.TrimSuffix(kind+" COMPRESSED "+charset, " ")
+	if t.kind != "" {
+		t.kind = kind + " COMPRESSED"
+	}
+	return t
 }
 
 func numberTypes() (all []valueType) {
@@ -104,12 +125,12 @@ func temporalTypes(zone *time.Location) []valueType {
 
 func binaryTypes(server string) []valueType {
 	all := []valueType{
-		{ddl: "BINARY(8)", sel: "HEX(TRIM(TRAILING '\\0' FROM %s))", value: randomBytes(8), equal: sameHex, direct: latin1Decoded},
-		{ddl: "POINT", sel: "HEX(%s)", value: func(r *rand.Rand) string { return fmt.Sprintf("POINT(%d, %f)", r.IntN(100), r.Float64()) }, equal: sameHex, direct: latin1Decoded},
-		{ddl: "GEOMETRY", sel: "HEX(%s)", value: geometry, equal: sameHex, direct: latin1Decoded},
+		{ddl: "BINARY(8)", sel: "HEX(TRIM(TRAILING '\\0' FROM %s))", value: randomBytes(8), equal: sameHex, direct: latin1Decoded, bytes: true},
+		{ddl: "POINT", sel: "HEX(%s)", value: func(r *rand.Rand) string { return fmt.Sprintf("POINT(%d, %f)", r.IntN(100), r.Float64()) }, equal: sameHex, direct: latin1Decoded, bytes: true},
+		{ddl: "GEOMETRY", sel: "HEX(%s)", value: geometry, equal: sameHex, direct: latin1Decoded, bytes: true},
 	}
 	for ddl, limit := range map[string]int{"VARBINARY(20)": 20, "VARBINARY(300)": 300, "TINYBLOB": 255, "BLOB": 2000, "MEDIUMBLOB": 70_000, "LONGBLOB": 500} {
-		all = append(all, valueType{ddl: ddl, sel: "HEX(%s)", value: randomBytes(limit), equal: sameHex, direct: latin1Decoded})
+		all = append(all, valueType{ddl: ddl, sel: "HEX(%s)", value: randomBytes(limit), equal: sameHex, direct: latin1Decoded, bytes: true})
 	}
 	slices.SortFunc(all, func(a, b valueType) int { return strings.Compare(a.ddl, b.ddl) })
 	if server == "mariadb" { // LONGTEXT
@@ -121,10 +142,7 @@ func binaryTypes(server string) []valueType {
 }
 
 func textTypes(server string) (all []valueType) {
-	column := func(kind, charset string, limit int) {
-		all = append(all, valueType{ddl: kind + " CHARACTER SET " + charset, sel: "CONVERT(%s USING utf8mb4)",
-			value: text(charset, limit), incomparable: !strings.HasPrefix(charset, "utf8")})
-	}
+	column := func(kind, charset string, limit int) { all = append(all, textType(kind, charset, limit)) }
 	for _, charset := range []string{"utf8mb4", "latin1", "gbk", "utf16", "utf32", "ucs2", "sjis", "big5", "cp1251", "euckr", "latin2", "ascii", "utf8mb3"} {
 		column("CHAR(20)", charset, 20)
 		column("VARCHAR(300)", charset, 300)
@@ -140,6 +158,11 @@ func textTypes(server string) (all []valueType) {
 	column("MEDIUMTEXT", "utf8mb4", 30_000)
 	column("LONGTEXT", "utf8mb4", 300)
 	return all
+}
+
+func textType(kind, charset string, limit int) valueType {
+	return valueType{ddl: kind + " CHARACTER SET " + charset, sel: "CONVERT(%s USING utf8mb4)", value: text(charset, limit),
+		incomparable: !strings.HasPrefix(charset, "utf8"), kind: kind, charset: charset, limit: limit}
 }
 
 func signed(bits int) func(*rand.Rand) string {
@@ -268,19 +291,22 @@ func geometry(r *rand.Rand) string {
 	}[r.IntN(5)] + "', " + []string{"0", "4326"}[r.IntN(2)] + ")"
 }
 
+// letters are characters of character sets that ASCII has not.
+var letters = map[string][]rune{
+	"utf8mb4": []rune("éß中文日本😀\u2028\u00a0"), "utf8mb3": []rune("éß中文"), "utf16": []rune("é中😀"), "utf32": []rune("é中😀"), "utf16le": []rune("é中😀"),
+	"ucs2": []rune("é中文"), "latin1": []rune("éßÿ€ñ"), "latin2": []rune("ąčéž"), "gbk": []rune("中文你好"), "big5": []rune("中文你好"),
+	"sjis": []rune("日本カタ"), "euckr": []rune("한국어"), "cp1251": []rune("Привет"), "cp932": []rune("日本カタ①"), "ujis": []rune("日本カタ"),
+	"eucjpms": []rune("日本カタ①"), "gb2312": []rune("中文你好"), "koi8r": []rune("Привет"), "hebrew": []rune("שלום"), "greek": []rune("Ελλάδα"),
+	"tis620": []rune("ไทย"), "latin5": []rune("ğşıÿ"), "cp1250": []rune("ąčéž€"), "cp1256": []rune("سلام€"), "cp850": []rune("éßñ½"), "gb18030": []rune("中文é😀"),
+}
+
 // text makes random text of the characters that a character set has, with those that JSON escapes.
 func text(charset string, limit int) func(*rand.Rand) string {
 	alphabet := []rune(`abcXYZ019 "\/` + "\n\t\r\b\f\x00\x01\x1f\x7f<>&")
 	if charset == "sjis" || charset == "cp932" { // where the backslash is another character too
 		alphabet = []rune(`abcXYZ019 "/` + "\n\t\r\b\f\x00\x01\x1f<>&")
 	}
-	alphabet = append(alphabet, map[string][]rune{
-		"utf8mb4": []rune("éß中文日本😀\u2028\u00a0"), "utf8mb3": []rune("éß中文"), "utf16": []rune("é中😀"), "utf32": []rune("é中😀"), "utf16le": []rune("é中😀"),
-		"ucs2": []rune("é中文"), "latin1": []rune("éßÿ€ñ"), "latin2": []rune("ąčéž"), "gbk": []rune("中文你好"), "big5": []rune("中文你好"),
-		"sjis": []rune("日本カタ"), "euckr": []rune("한국어"), "cp1251": []rune("Привет"), "cp932": []rune("日本カタ①"), "ujis": []rune("日本カタ"),
-		"eucjpms": []rune("日本カタ①"), "gb2312": []rune("中文你好"), "koi8r": []rune("Привет"), "hebrew": []rune("שלום"), "greek": []rune("Ελλάδα"),
-		"tis620": []rune("ไทย"), "latin5": []rune("ğşıÿ"), "cp1250": []rune("ąčéž€"), "cp1256": []rune("سلام€"), "cp850": []rune("éßñ½"), "gb18030": []rune("中文é😀"),
-	}[charset]...)
+	alphabet = append(alphabet, letters[charset]...)
 	return func(r *rand.Rand) string {
 		var b strings.Builder
 		for range r.IntN(limit + 1) {

@@ -113,7 +113,7 @@ func decode(destination string, cursor, state stored) (saved position.Saved, las
 	}
 	p, err := position.ParseCanal(cursor.Data)
 	if err != nil {
-		return saved, last, fmt.Errorf("the cursor in ZooKeeper node %s cannot be read: %w: write it anew, or delete the node to start where the configuration says", cursorPath(destination), err)
+		return saved, last, fmt.Errorf("the cursor in ZooKeeper node %s cannot be read: %w: set it with canal-relay cursor set, or delete the node to start where the configuration says", cursorPath(destination), err)
 	}
 	saved = position.Saved{Position: p, Foreign: foreign}
 	if !foreign {
@@ -129,17 +129,21 @@ type stored struct {
 
 func (s stored) version() version { return version{exists: s.found, n: s.Version} }
 
-// read returns both nodes as they stood at one moment: the cursor is read again
-// behind the state, until no write has come between.
 func (k *Cursor) read(ctx context.Context) (cursor, state stored, err error) {
+	return readBoth(func(path string) (session.Node, bool, error) { return k.c.session.Get(ctx, path) }, k.destination)
+}
+
+// readBoth returns both nodes as they stood at one moment: the cursor is read
+// again behind the state, until no write has come between.
+func readBoth(get func(path string) (session.Node, bool, error), destination string) (cursor, state stored, err error) {
 	for {
-		if cursor.Node, cursor.found, err = k.c.session.Get(ctx, cursorPath(k.destination)); err != nil {
+		if cursor.Node, cursor.found, err = get(cursorPath(destination)); err != nil {
 			return cursor, state, err
 		}
-		if state.Node, state.found, err = k.c.session.Get(ctx, statePath(k.destination)); err != nil {
+		if state.Node, state.found, err = get(statePath(destination)); err != nil {
 			return cursor, state, err
 		}
-		again, found, err := k.c.session.Get(ctx, cursorPath(k.destination))
+		again, found, err := get(cursorPath(destination))
 		if err != nil || found == cursor.found && again.Mzxid == cursor.Mzxid {
 			return cursor, state, err
 		}

@@ -43,6 +43,9 @@ const (
 	flapMost  = 30 * time.Second
 )
 
+// heldLook is how often a node looks whether a destination is still held back.
+const heldLook = 200 * time.Millisecond
+
 // Elector elects the owner of one destination: whoever creates the running node.
 // Its methods but Changes are for one Monitor, which calls one at a time.
 type Elector struct {
@@ -102,7 +105,7 @@ func (e *Elector) Release(ctx context.Context) error {
 		return fmt.Errorf("release %s: %w", e.destination, err)
 	}
 	if !found {
-		return fmt.Errorf("release %s: no node runs it", e.destination)
+		return fmt.Errorf("release %s: %w", e.destination, ErrNobody)
 	}
 	r, err := parseRunning(n.Data)
 	if err != nil {
@@ -223,6 +226,11 @@ func (e *Elector) takeOver(ctx context.Context, s session.State, path string, wa
 	}
 	if now, _ := e.c.session.Current(); now.ID != s.ID {
 		return nil
+	}
+	if _, held, err := e.c.session.Get(ctx, heldPath(e.destination)); err != nil {
+		return e.retry(ctx, "look whether it is held back", err)
+	} else if held {
+		return e.sleep(ctx, s, watch, heldLook)
 	}
 	err = e.c.session.CreateEphemeral(ctx, path, e.self())
 	if errors.Is(err, zk.ErrNoNode) {

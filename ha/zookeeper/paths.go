@@ -27,6 +27,10 @@ func statePath(d string) string { return destinationPath(d) + "/relay/state" }
 
 func releasedPath(d string) string { return destinationPath(d) + "/relay/released" }
 
+// heldPath is there for as long as an operator moves the position of a
+// destination: nobody may start it. It is ephemeral, and goes with the operator.
+func heldPath(d string) string { return destinationPath(d) + "/relay/held" }
+
 // running is Canal's ServerRunningData, the content of the running node.
 type running struct {
 	Active  bool   `json:"active"`

@@ -76,26 +76,28 @@ func (r *Router) Topic(schema, table string) string {
 	if !r.dynamic() {
 		return r.config.Topic
 	}
-	return strings.ReplaceAll(r.dotted(schema, table), ".", "_")
+	topic, _ := r.dotted(schema, table)
+	return strings.ReplaceAll(topic, ".", "_")
 }
 
-// dotted returns the topic before its dots are replaced: a rule that takes
-// schema.table is before one that takes the schema, wherever they stand.
-func (r *Router) dotted(schema, table string) string {
+// dotted returns the topic before its dots are replaced, and the rule that took
+// the change, nil if none did: a rule that takes schema.table is before one that
+// takes the schema, wherever they stand.
+func (r *Router) dotted(schema, table string) (string, *topicRule) {
 	if schema == "" || table == "" {
-		return r.config.Topic
+		return r.config.Topic, nil
 	}
 	for _, name := range [...]string{schema + "." + table, schema} {
 		for i := range r.topics {
 			if rule := &r.topics[i]; r.ask(rule.matches(name)) {
 				if rule.named {
-					return rule.topic
+					return rule.topic, rule
 				}
-				return strings.ToLower(name)
+				return strings.ToLower(name), rule
 			}
 		}
 	}
-	return r.config.Topic
+	return r.config.Topic, nil
 }
 
 // Rule says to which partitions of its topic the rows of a table go.
@@ -164,19 +166,25 @@ func (r *Router) hashRule(name string) *hashRule {
 
 // count returns the number of partitions that rows of a topic are spread over.
 func (r *Router) count(topic string) int32 {
+	n, _ := r.counted(topic)
+	return n
+}
+
+// counted returns it with the rule that says so, nil if it is not a rule.
+func (r *Router) counted(topic string) (int32, *countRule) {
 	for i := range r.counts {
 		if !r.ask(r.counts[i].matches(topic)) {
 			continue
 		}
 		if n := r.counts[i].partitions; n > 0 {
-			return n
+			return n, &r.counts[i]
 		}
 		break // its number cannot be used, and later rules are not asked
 	}
 	if r.config.PartitionsNum != nil {
-		return *r.config.PartitionsNum
+		return *r.config.PartitionsNum, nil
 	}
-	return 1
+	return 1, nil
 }
 
 func (r *Router) ask(ok bool, err error) bool {

@@ -12,16 +12,17 @@ import (
 // expression is the part of a rule that is held against a name: the name
 // itself, ignoring case, or a pattern.
 type expression struct {
+	item    string // the whole rule as written, for people
 	literal string
 	pattern *pattern.Pattern // nil for a literal
 }
 
-func parseExpression(text string) (expression, error) {
+func parseExpression(item, text string) (expression, error) {
 	if !pattern.IsPattern(text) {
-		return expression{literal: text}, nil
+		return expression{item: item, literal: text}, nil
 	}
 	p, err := pattern.Compile(text)
-	return expression{pattern: p}, err
+	return expression{item: item, pattern: p}, err
 }
 
 func (e *expression) matches(name string) (bool, error) {
@@ -51,7 +52,7 @@ func parseTopicRule(item string) (rule topicRule, err error) {
 	}
 	rule.empty = text == ""
 	rule.byTable = strings.Contains(text, `\.`)
-	rule.expression, err = parseExpression(text)
+	rule.expression, err = parseExpression(item, text)
 	return rule, err
 }
 
@@ -84,7 +85,7 @@ func parseHashRule(item string) (rule hashRule, err error) {
 			}
 		}
 	}
-	rule.expression, err = parseExpression(text)
+	rule.expression, err = parseExpression(item, text)
 	return rule, err
 }
 
@@ -107,7 +108,7 @@ func parseCountRule(item string) (rule countRule, err error) {
 		}
 		rule.partitions = int32(n)
 	}
-	rule.expression, err = parseExpression(text)
+	rule.expression, err = parseExpression(item, text)
 	return rule, err
 }
 

@@ -68,6 +68,18 @@ func (r *Reader) End(ctx context.Context) (position.Position, error) {
 	return p, nil
 }
 
+// Earliest is the beginning of the oldest binlog file that the source has.
+func (r *Reader) Earliest(ctx context.Context) (position.Position, error) {
+	files, err := r.files(ctx)
+	if err == nil && len(files) == 0 {
+		err = fmt.Errorf("%w: %s lists no binlog file", ErrStart, r.c.Addr)
+	}
+	if err != nil {
+		return position.Position{}, err
+	}
+	return position.Position{File: files[0], Offset: 4}, nil
+}
+
 // before is the last transaction end at or before an offset of a file, with the
 // GTID set executed there.
 func (r *Reader) before(ctx context.Context, file string, offset uint64) (position.Position, error) {

@@ -131,7 +131,7 @@ func (r *Reader) begin(ctx context.Context, s *session, from position.Position) 
 		from, err = r.Locate(ctx, r.c.Start)
 	case foreign && (from.GTIDs == "" || !s.server.GTID()):
 		if r.c.Fallback <= 0 || from.Time.IsZero() {
-			return from, fmt.Errorf("%w: %s:%d was read from server %s, and %s is server %s", ErrStart, from.File, from.Offset, from.ServerUUID, r.c.Addr, s.server.UUID)
+			return from, fmt.Errorf("%w: %s:%d was read from server %s, and %s is server %s: choose a position there with canal-relay cursor set", ErrStart, from.File, from.Offset, from.ServerUUID, r.c.Addr, s.server.UUID)
 		}
 		r.log.Warn("the stored position is another server's, searching by its time", "position", from.File, "server", from.ServerUUID, "time", from.Time)
 		prepared := from.Prepared // of the other server, unless the search finds them here
@@ -189,7 +189,7 @@ func (r *Reader) named(ctx context.Context, from position.Position, err error) e
 				where = "after " + from.GTIDs
 			}
 			return fmt.Errorf("%w: %s on %s (%w); the source still has %s: to go on at the end of its binlog set "+
-				"canal.auto.reset.latest.pos.mode=true; to go on elsewhere name a file in canal.instance.master.journal.name and remove the stored position",
+				"canal.auto.reset.latest.pos.mode=true; to go on elsewhere choose with canal-relay cursor set among earliest, latest, a time and FILE:OFFSET",
 				ErrPurged, where, r.c.Addr, err, r.left(ctx))
 		}
 	}

@@ -62,62 +62,72 @@ type Column struct {
 // event must name its columns (binlog_row_metadata=FULL), else the error is
 // ErrUnknownTable; the columns then have no Type. A type that cannot be decoded
 // is ErrUnsupported.
-func NewLayout(t *schema.Table, m *replication.TableMapEvent) (*Layout, error) {
+func NewLayout(t *schema.Table, m *replication.TableMapEvent) (l *Layout, err error) {
+	defer malformed(m, &err)
 	names := m.ColumnNameString()
-	return newLayout(t, m, names, len(m.ColumnType))
+	return newLayout(t, m, names, len(m.ColumnType), false)
 }
 
 // NewMariaDBLayout is NewLayout for a MariaDB server. It keeps a hash for each
-// UNIQUE key over whole texts in a column behind all others, which SELECT and
-// SHOW CREATE TABLE do not show: the layout does neither.
-func NewMariaDBLayout(t *schema.Table, m *replication.TableMapEvent) (*Layout, error) {
+// unique key that is too long in a column behind all others, which SELECT and
+// SHOW CREATE TABLE do not show: the layout does neither. Such columns are told
+// by their names, or by the tracked table's keys.
+func NewMariaDBLayout(t *schema.Table, m *replication.TableMapEvent) (l *Layout, err error) {
+	defer malformed(m, &err)
 	names := m.ColumnNameString()
-	n := len(m.ColumnType)
-	least := 0
-	if t != nil {
-		least = len(t.Columns)
+	n, hashes := len(m.ColumnType), len(m.ColumnType)
+	if len(names) == 0 {
+		hashes = 0
+		if t != nil {
+			hashes = min(n-len(t.Columns), t.Hashes)
+		}
 	}
-	for n > least && tablemap.Hash(m, names, n-1) && (t != nil || len(names) > 0) {
+	for ; n > 0 && hashes > 0 && tablemap.Hash(m, names, n-1); hashes-- {
 		n--
 	}
 	if len(names) > n {
 		names = names[:n]
 	}
-	return newLayout(t, m, names, n)
+	return newLayout(t, m, names, n, true)
+}
+
+// malformed makes an error of a panic: go-mysql does not check that a table map
+// has as much metadata as columns.
+func malformed(m *replication.TableMapEvent, err *error) {
+	if r := recover(); r != nil {
+		*err = fmt.Errorf("table map of %s.%s: %v: %w", m.Schema, m.Table, r, ErrImage)
+	}
 }
 
 // newLayout makes a layout of the first n columns of a table map.
-func newLayout(t *schema.Table, m *replication.TableMapEvent, names []string, n int) (*Layout, error) {
+func newLayout(t *schema.Table, m *replication.TableMapEvent, names []string, n int, mariaDB bool) (*Layout, error) {
 	if len(m.ColumnMeta) != len(m.ColumnType) {
 		return nil, fmt.Errorf("table map of %s.%s: %d columns, metadata of %d: %w", m.Schema, m.Table, len(m.ColumnType), len(m.ColumnMeta), ErrImage)
 	}
-	tracked := t != nil
-	if !tracked {
+	if t == nil {
 		if len(names) != n || n == 0 {
 			return nil, fmt.Errorf("table %s.%s: %w: it is not tracked, and the source does not log column names (binlog_row_metadata=FULL)",
 				m.Schema, m.Table, ErrUnknownTable)
 		}
-		t = named(m, names)
+		var err error
+		if t, err = tablemap.Describe(m, names, mariaDB); err != nil {
+			return nil, fmt.Errorf("table %s.%s: %w: it is not tracked: %w", m.Schema, m.Table, ErrUnknownTable, err)
+		}
 	}
 	if len(t.Columns) != n {
 		return nil, fmt.Errorf("table %s.%s: the table map says %d columns, the tracked table says %d: %w", t.Schema, t.Name, n, len(t.Columns), ErrMismatch)
 	}
 
 	l := &Layout{Table: t, Columns: make([]Column, n), widths: make([]width, len(m.ColumnType))}
-	unsigned, labels := m.UnsignedMap(), tablemap.Labels(m)
-	collations := tablemap.Plain(m).CollationMap()
+	unsigned := m.UnsignedMap()
+	collations := tablemap.Collations(m)
 	for i := range l.Columns {
 		c := &l.Columns[i]
 		c.Column = t.Columns[i]
-		c.Wire, c.Meta = resolve(m.ColumnType[i], m.ColumnMeta[i])
+		c.Wire, c.Meta = tablemap.Resolve(m.ColumnType[i], m.ColumnMeta[i])
 		c.Wire, c.compressed = tablemap.Inflated(c.Wire)
 		if err := c.check(i, names, unsigned); err != nil {
 			return nil, fmt.Errorf("table %s.%s column %s: %w", t.Schema, t.Name, c.Name, err)
-		}
-		if !tracked {
-			c.Base = base(c.Wire, c.Meta)
-			c.Unsigned = unsigned[i]
-			c.Args = labels(i)
 		}
 		id, known := collations[i]
 		if err := c.decide(id, known); err != nil {
@@ -135,27 +145,12 @@ func newLayout(t *schema.Table, m *replication.TableMapEvent, names []string, n 
 // Described is the table with what the table map says of its types.
 func (l *Layout) Described() *schema.Table {
 	t := *l.Table
+	t.Hashes = len(l.widths) - len(l.Columns)
 	t.Columns = make([]schema.Column, len(l.Columns))
 	for i := range l.Columns {
 		t.Columns[i] = l.Columns[i].Column
 	}
 	return &t
-}
-
-// named is the table as the table map itself describes it.
-func named(m *replication.TableMapEvent, names []string) *schema.Table {
-	t := &schema.Table{Schema: string(m.Schema), Name: string(m.Table), Columns: make([]schema.Column, len(names))}
-	for i, name := range names {
-		_, nullable := m.Nullable(i)
-		t.Columns[i] = schema.Column{Name: name, Nullable: nullable}
-	}
-	for _, i := range m.PrimaryKey {
-		if i < uint64(len(names)) {
-			t.Columns[i].Key = true
-			t.PrimaryKey = append(t.PrimaryKey, int(i))
-		}
-	}
-	return t
 }
 
 // check compares a tracked column with the table map's.
@@ -170,7 +165,7 @@ func (c *Column) check(i int, names []string, unsigned map[int]bool) error {
 		return nil
 	}
 	if !fits(&c.Column, c.Wire, c.Meta) {
-		return fmt.Errorf("the table map says %s, the tracked table says %s: %w", wireName(c.Wire, c.Meta), c.describe(), ErrMismatch)
+		return fmt.Errorf("the table map says %s, the tracked table says %s: %w", tablemap.Name(c.Wire, c.Meta), c.describe(), ErrMismatch)
 	}
 	if u, known := unsigned[i]; known && integerWire(c.Wire) && u != c.Unsigned {
 		return fmt.Errorf("the table map says %s, the tracked table says %s: %w", sign(u), c.describe(), ErrMismatch)

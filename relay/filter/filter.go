@@ -14,6 +14,13 @@ const maxCached = 1 << 16
 // DefaultRegex captures every table of every schema.
 const DefaultRegex = `.*\..*`
 
+// Names of settings.
+const (
+	prefix        = "canal.instance.filter."
+	keyRegex      = prefix + "regex"
+	keyBlackRegex = prefix + "black.regex"
+)
+
 // Config is what a destination captures. The texts are Canal's settings, all of
 // them below canal.instance.filter.
 type Config struct {
@@ -42,6 +49,7 @@ func DefaultConfig() Config { return Config{Regex: DefaultRegex} }
 // Filter answers for one destination. Table and Err belong to the relay's
 // stream goroutine; Column can be called from any.
 type Filter struct {
+	config                   Config
 	white, black             *pattern.Pattern // nil: all, none
 	whiteFields, blackFields fields
 
@@ -55,15 +63,16 @@ type table struct{ schema, name string }
 // the key and the pattern.
 func New(c Config) (*Filter, error) {
 	f := &Filter{
+		config:      c,
 		whiteFields: parseFields(c.Field),
 		blackFields: parseFields(c.BlackField),
 		tables:      make(map[table]bool),
 	}
 	var err error
-	if f.white, err = compile("regex", c.Regex); err != nil {
+	if f.white, err = compile(keyRegex, c.Regex); err != nil {
 		return nil, err
 	}
-	if f.black, err = compile("black.regex", c.BlackRegex); err != nil {
+	if f.black, err = compile(keyBlackRegex, c.BlackRegex); err != nil {
 		return nil, err
 	}
 	return f, nil
@@ -76,7 +85,7 @@ func compile(key, list string) (*pattern.Pattern, error) {
 	}
 	p, err := pattern.Compile(pieces...)
 	if err != nil {
-		return nil, fmt.Errorf("canal.instance.filter.%s: %w", key, err)
+		return nil, fmt.Errorf("%s: %w", key, err)
 	}
 	return p, nil
 }

@@ -103,6 +103,32 @@ func (f *File) Save(_ context.Context, p Position) error {
 	if !f.loaded {
 		return fmt.Errorf("save cursor to %s: it was not loaded in this term", f.path)
 	}
+	reason := ""
+	if f.first {
+		reason = "term started"
+	}
+	state := f.state.Next(p, time.Now(), reason)
+	state.Routing = f.routing
+	return f.write(p, state)
+}
+
+// Set stores a position that an operator chose, with the reason, and returns the
+// one before, zero if there was none. A term that runs meanwhile gets ErrFenced
+// at its next Save, and the one after it starts at p.
+func (f *File) Set(ctx context.Context, p Position, reason string) (Position, error) {
+	saved, err := f.Load(ctx)
+	if err != nil && !errors.Is(err, ErrNone) {
+		return Position{}, err
+	}
+	p = p.Keep(saved.Position)
+	return saved.Position, f.write(p, f.state.Set(saved.Position, p, time.Now(), reason))
+}
+
+// State is what stood beside the cursor when it was loaded or saved last.
+func (f *File) State() State { return f.state }
+
+// write stores a position and its state, if the cursor is still what it was.
+func (f *File) write(p Position, state State) error {
 	meta, err := f.read()
 	if err != nil {
 		return err
@@ -110,14 +136,8 @@ func (f *File) Save(_ context.Context, p Position) error {
 	if found := meta.cursor(); !bytes.Equal(found, f.cursor) && (f.tried == nil || !bytes.Equal(found, f.tried)) {
 		return fmt.Errorf("save cursor to %s: %w", f.path, ErrFenced)
 	}
-	reason := ""
-	if f.first {
-		reason = "term started"
-	}
-	state := f.state.Next(p, time.Now(), reason)
-	state.Routing = f.routing
 	shown := p
-	if !f.gtidOn {
+	if !f.gtidOn && p.File != "" {
 		shown.GTIDs = ""
 	}
 	cursor := appendJSON(nil, shown.logPosition())

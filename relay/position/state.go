@@ -3,6 +3,7 @@ package position
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -91,6 +92,30 @@ func (s State) Apply(p Position) Position {
 	p.ServerUUID, p.Prepared = s.ServerUUID, s.Prepared
 	if s.GTIDs != "" {
 		p.GTIDs = s.GTIDs
+	}
+	return p
+}
+
+// Set returns the state that belongs to p, which an operator chose in the place
+// of old. Both join the earlier positions, p with the reason.
+func (s State) Set(old, p Position, now time.Time, reason string) State {
+	if !old.IsZero() {
+		s = s.Next(old, now, "replaced by an operator")
+	}
+	return s.Next(p, now, "set by an operator: "+reason)
+}
+
+// Keep returns p with the XA transactions that were undecided at old, the
+// position before, and may be undecided at p too: p's own search may have begun
+// behind their prepare.
+func (p Position) Keep(old Position) Position {
+	for _, x := range old.Prepared {
+		known := slices.ContainsFunc(p.Prepared, func(y XA) bool { return y.XID == x.XID })
+		end := Position{File: x.File, Offset: x.End, ServerUUID: x.ServerUUID, Host: p.Host, Port: p.Port}
+		covered, comparable := p.Covers(end)
+		if !known && (covered || !comparable) {
+			p.Prepared = append(slices.Clone(p.Prepared), x)
+		}
 	}
 	return p
 }

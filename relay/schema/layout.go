@@ -77,6 +77,11 @@ func (t *Tracker) create(c ddl.CreateTable) *layout {
 	n := t.name(c.Name)
 	l.Table = &Table{Schema: n.Schema, Name: n.Table, Columns: columns}
 	l.setKey(c.PrimaryKey)
+	for _, k := range c.Unique {
+		k.Hash = k.Hash && !l.long(k) // a server prints it of every long key
+		l.addUnique(k)
+	}
+	l.count()
 	return l
 }
 
@@ -172,6 +177,7 @@ func (t *Tracker) alter(l *layout, c ddl.AlterTable) (*layout, error) {
 	if a.converts() {
 		a.convert(a.Columns) // the server converts what the same statement adds, too
 	}
+	a.invisibleKeyFirst(l.Table)
 	if a.versioned && hidden == nil {
 		hidden = versioning()
 	}
@@ -179,7 +185,21 @@ func (t *Tracker) alter(l *layout, c ddl.AlterTable) (*layout, error) {
 		a.Columns = append(a.Columns, hidden...)
 	}
 	a.setKey(a.key)
+	a.reindex()
 	return &a.layout, nil
+}
+
+// invisibleKeyFirst keeps the key that MySQL makes for a table without one
+// (sql_generate_invisible_primary_key) before what goes FIRST, as the server does.
+func (a *alteration) invisibleKeyFirst(was *Table) {
+	const name = "my_row_id"
+	if len(was.PrimaryKey) != 1 || was.PrimaryKey[0] != 0 || was.Columns[0].Name != name || !was.Columns[0].Invisible {
+		return
+	}
+	if i := index(a.Columns, name); i > 0 {
+		c := a.Columns[i]
+		a.Columns = slices.Insert(slices.Delete(a.Columns, i, i+1), 0, c)
+	}
 }
 
 // hide takes the columns of implicit system versioning off the end: new columns
@@ -248,6 +268,12 @@ func (a *alteration) convert(columns []Column) {
 		if c := &columns[n]; c.Charset != "" && c.Charset != "binary" {
 			from := c.Charset
 			c.encode(a.charset)
+			if a.adds(c.Name) { // its type is wide enough as it is
+				continue
+			}
+			if len(c.Args) == 0 {
+				c.Base = show.Widen(c.Base, from, c.Charset)
+			}
 			if a.tracker.normal != nil {
 				c.Type = show.Widen(c.Type, from, c.Charset)
 			}

@@ -146,3 +146,44 @@ func TestPublishedTableNeverChanges(t *testing.T) {
 		t.Errorf("%s became %s", was, got)
 	}
 }
+
+// A conversion to wider characters makes a wider type of a text, whatever its type was written as: a table map says so.
+func TestConversionWidens(t *testing.T) {
+	for _, serverTypes := range []bool{false, true} {
+		tr := NewTracker(Config{ServerTypes: serverTypes}, nil, nil)
+		apply(t, tr, Statement{}, "CREATE TABLE t (a TEXT, b TINYTEXT, c MEDIUMTEXT, d LONGTEXT, e BLOB, f TEXT CHARACTER SET utf8mb4, g VARCHAR(9)) CHARSET latin1",
+			"ALTER TABLE t CONVERT TO CHARACTER SET utf16, ADD h TEXT CHARACTER SET latin1")
+		var got []string
+		for _, c := range tr.Known("d", "t").Columns {
+			got = append(got, c.Base)
+		}
+		if want := []string{"mediumtext", "text", "longtext", "longtext", "blob", "text", "varchar", "text"}; !slices.Equal(got, want) {
+			t.Errorf("types as the server has them: %v: %q, want %q", serverTypes, got, want)
+		}
+	}
+}
+
+// MySQL keeps an invisible key that it made in front of what goes FIRST. Seen on a server.
+func TestInvisibleKeyStaysFirst(t *testing.T) {
+	const made = "CREATE TABLE t (`my_row_id` bigint unsigned NOT NULL AUTO_INCREMENT /*!80023 INVISIBLE */, a INT, b INT, PRIMARY KEY (`my_row_id`))"
+	for _, c := range []struct {
+		sql  []string
+		want string
+	}{
+		{[]string{made, "ALTER TABLE t MODIFY b INT FIRST, ADD c INT FIRST"}, "my_row_id,c,b,a"},
+		{[]string{made, "ALTER TABLE t ALTER my_row_id SET VISIBLE, ADD c INT FIRST", "ALTER TABLE t ADD d INT FIRST"}, "d,my_row_id,c,a,b"},
+		{[]string{made, "ALTER TABLE t DROP my_row_id, ADD c INT FIRST"}, "c,a,b"},
+		{[]string{"CREATE TABLE t (a INT, my_row_id BIGINT UNSIGNED NOT NULL AUTO_INCREMENT INVISIBLE PRIMARY KEY)", "ALTER TABLE t ADD c INT FIRST"}, "c,a,my_row_id"},
+		{[]string{"CREATE TABLE t (my_row_id BIGINT UNSIGNED NOT NULL INVISIBLE, a INT PRIMARY KEY)", "ALTER TABLE t ADD c INT FIRST"}, "c,my_row_id,a"},
+	} {
+		tr := NewTracker(DefaultConfig(), nil, nil)
+		apply(t, tr, Statement{Version: 90700}, c.sql...)
+		var names []string
+		for _, c := range tr.Known("d", "t").Columns {
+			names = append(names, c.Name)
+		}
+		if got := strings.Join(names, ","); got != c.want {
+			t.Errorf("%s: %s, want %s", c.sql[1:], got, c.want)
+		}
+	}
+}

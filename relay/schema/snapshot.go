@@ -9,19 +9,21 @@ import (
 	"time"
 
 	"github.com/canal-relay/canal-relay/relay/position"
+	"github.com/canal-relay/canal-relay/relay/schema/ddl"
 	"github.com/canal-relay/canal-relay/relay/schema/show"
 )
 
 // Layout is a table in a snapshot, with what later statements need.
 type Layout struct {
-	Table     *Table   `json:"table"`
-	Charset   string   `json:"charset,omitzero"` // default of new columns
-	Versioned bool     `json:"versioned,omitzero"`
-	Period    []string `json:"period,omitzero"`
+	Table     *Table    `json:"table"`
+	Charset   string    `json:"charset,omitzero"` // default of new columns
+	Versioned bool      `json:"versioned,omitzero"`
+	Period    []string  `json:"period,omitzero"`
+	Unique    []ddl.Key `json:"unique,omitzero"`
 }
 
 func (l *Layout) tracked() *layout {
-	return &layout{Table: l.Table, charset: l.Charset, versioned: l.Versioned, period: l.Period}
+	return &layout{Table: l.Table, charset: l.Charset, versioned: l.Versioned, period: l.Period, unique: l.Unique}
 }
 
 // snapshot stores all that is tracked, if something was stored since the last
@@ -50,15 +52,21 @@ func (t *Tracker) snapshot(ctx context.Context, at position.Position) error {
 	return wrap("remove old schema history", t.history.Trim(ctx, now.Add(-t.config.Expire)))
 }
 
-// Adopt tracks a table as its table map describes it, from here on.
-func (t *Tracker) Adopt(ctx context.Context, table *Table) error {
+// Adopt tracks a table as its table map describes it, from here on. Types read as
+// the server would print them.
+func (t *Tracker) Adopt(ctx context.Context, table *Table) (*Table, error) {
+	s := show.Server{MariaDB: t.config.MariaDB, Version: t.config.Version}
+	for i := range table.Columns {
+		c := &table.Columns[i]
+		c.Type = s.Type(c.written())
+	}
 	l := &Layout{Table: table, Charset: t.charset(table.Schema)}
 	e := Entry{At: t.at, Schema: table.Schema, Table: table.Name, Layout: l}
 	if err := t.take(e); err != nil {
-		return err
+		return nil, err
 	}
 	t.find(table.Schema, table.Name).from = FromMetadata
-	return t.record(ctx, e)
+	return table, t.record(ctx, e)
 }
 
 // Check compares the tracked tables that are captured with the source's, if a
@@ -150,7 +158,7 @@ func (t *Tracker) parts() []Entry {
 	for _, k := range keys {
 		l := t.tables[k]
 		entries = append(entries, Entry{Schema: l.Schema, Table: l.Name,
-			Layout: &Layout{Table: l.Table, Charset: l.charset, Versioned: l.versioned, Period: l.period}})
+			Layout: &Layout{Table: l.Table, Charset: l.charset, Versioned: l.versioned, Period: l.period, Unique: l.unique}})
 	}
 	return entries
 }
@@ -183,6 +191,9 @@ func (l *Layout) Create() string {
 	}
 	if len(l.Table.PrimaryKey) > 0 {
 		b.WriteString(")")
+	}
+	for _, k := range l.Unique {
+		b.WriteString(uniqueKey(k))
 	}
 	return b.String() + ")"
 }

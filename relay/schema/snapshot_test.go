@@ -196,3 +196,34 @@ func TestCheck(t *testing.T) {
 		}
 	}
 }
+
+// TestAdopt: a table that its table map describes has the server's types, is
+// followed from there on, and is there again after a restart.
+func TestAdopt(t *testing.T) {
+	kept := &memory{}
+	tr := NewTracker(DefaultConfig(), nil, kept)
+	tr.Serve(true, 101100)
+	table := &Table{Schema: "d", Name: "t", PrimaryKey: []int{0}, Columns: []Column{
+		{Name: "id", Base: "int", Unsigned: true, Key: true},
+		{Name: "e", Base: "enum", Args: []string{"it's", "b"}, Charset: "utf8mb4", Nullable: true},
+	}}
+	if _, err := tr.Adopt(t.Context(), table); err != nil {
+		t.Fatal(err)
+	}
+	if got := tr.From("d", "t"); got != FromMetadata {
+		t.Errorf("defined by %s", got)
+	}
+	apply(t, tr, Statement{MariaDB: true, Captured: all, At: at(10)}, "ALTER TABLE t ADD n INT FIRST")
+	again := NewTracker(DefaultConfig(), nil, kept)
+	if err := again.Load(t.Context(), at(10)); err != nil {
+		t.Fatal(err)
+	}
+	want := []Column{
+		{Name: "n", Type: "INT", Base: "int", Nullable: true},
+		{Name: "id", Type: "int(10) unsigned", Base: "int", Unsigned: true, Key: true},
+		{Name: "e", Type: "enum('it''s','b')", Base: "enum", Args: []string{"it's", "b"}, Charset: "utf8mb4", Nullable: true},
+	}
+	if d := cmp.Diff(want, again.Known("d", "t").Columns); d != "" {
+		t.Error(d)
+	}
+}

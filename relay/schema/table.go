@@ -6,6 +6,9 @@ type Table struct {
 	Schema, Name string
 	Columns      []Column
 	PrimaryKey   []int // indexes into Columns, in key order; empty without a primary key
+	// Hashes is how many columns a MariaDB server may have behind these, one for
+	// each unique key that is too long to be one, which only its binlog shows.
+	Hashes int `json:",omitzero"`
 }
 
 // Column is one column of a Table, in table order.

@@ -99,6 +99,7 @@ type layout struct {
 	from      string   // FromStatement, …
 	versioned bool     // MariaDB: ends in the two hidden columns of system versioning
 	period    []string // MariaDB: name, start and end of an application-time period
+	unique    []ddl.Key
 }
 
 // NewTracker returns a tracker that knows no table. Without a source (nil) it

@@ -53,3 +53,18 @@ func TestStatusVars(t *testing.T) {
 		t.Errorf("gbk: %q", got)
 	}
 }
+
+// Whatever the bytes: no panic, and texts bounded by them.
+func FuzzTexts(f *testing.F) {
+	f.Add([]byte{0, 0, 0, 0, 0, 1, 0, 0, 0x20, 0, 0, 0, 0, 0, 4, 255, 0, 45, 0, 255, 0}, []byte("SELECT 1"), byte(replication.USER_VAR_EVENT))
+	f.Add([]byte("\x01\x00\x00\x00a\x00\x00\xff\x00\x00\x00\x01\x00\x00\x00b"), []byte{0xe9}, byte(replication.RAND_EVENT))
+	f.Fuzz(func(t *testing.T, status, raw []byte, kind byte) {
+		sql, database := LoadQuery(status)
+		total := len(sql) + len(database) + len(Variable(replication.EventType(kind), status)) + len(CutNUL(string(raw)))
+		v := ReadVars(status)
+		total += len(v.Charset()) + len(v.Text(raw))
+		if total > 16*(len(status)+len(raw))+1024 {
+			t.Errorf("%d bytes of text from %d and %d", total, len(status), len(raw))
+		}
+	})
+}

@@ -5,9 +5,12 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"net"
 	"sync"
 	"time"
+
+	"github.com/go-zookeeper/zk"
 )
 
 // Request types and reply ids of ZooKeeper's protocol (ZooDefs.OpCode,
@@ -107,7 +110,9 @@ func (l *link) release() error {
 	return nil
 }
 
-// send notes the request before it leaves: the time may only be too early.
+// send notes the request before it leaves: the time may only be too early. The
+// zk client hands the error of a write to whoever asked, as it is: it has to say
+// that the connection went, as all its other errors of that kind do.
 func (l *link) send(xid, op int32, b []byte) (int, error) {
 	s := sent{xid: xid, at: time.Now(), counts: true}
 	switch op {
@@ -117,7 +122,11 @@ func (l *link) send(xid, op int32, b []byte) (int, error) {
 	l.mu.Lock()
 	l.waiting = append(l.waiting, s)
 	l.mu.Unlock()
-	return l.Conn.Write(b)
+	n, err := l.Conn.Write(b)
+	if err != nil {
+		err = fmt.Errorf("%w: %w", zk.ErrConnectionClosed, err)
+	}
+	return n, err
 }
 
 func (l *link) Read(b []byte) (int, error) {

@@ -160,16 +160,19 @@ func (c *Client) prepare(ctx context.Context) error {
 
 // Ensure creates a persistent node without data, and its parents, where missing.
 func (c *Client) Ensure(ctx context.Context, path string) error {
-	full := c.Path(path)
-	for i := 1; i <= len(full); i++ {
-		if i < len(full) && full[i] != '/' {
+	return ensure(c.Path(path), func(path string) error {
+		_, err := Call(ctx, c, func(conn *zk.Conn) (string, error) { return conn.Create(path, nil, 0, c.ACL()) })
+		return err
+	})
+}
+
+func ensure(path string, create func(path string) error) error {
+	for i := 1; i <= len(path); i++ {
+		if i < len(path) && path[i] != '/' {
 			continue
 		}
-		_, err := Call(ctx, c, func(conn *zk.Conn) (string, error) {
-			return conn.Create(full[:i], nil, 0, c.ACL())
-		})
-		if err != nil && !errors.Is(err, zk.ErrNodeExists) {
-			return fmt.Errorf("create %s: %w", full[:i], err)
+		if err := create(path[:i]); err != nil && !errors.Is(err, zk.ErrNodeExists) {
+			return fmt.Errorf("create %s: %w", path[:i], err)
 		}
 	}
 	return nil

@@ -75,6 +75,42 @@ func TestServersPauseWhereRequestsMustNotSurvive(t *testing.T) {
 	}
 }
 
+// deaf is a connection that breaks in the middle of the third request: after the
+// greeting and one answer.
+type deaf struct {
+	net.Conn
+	writes int
+}
+
+func (d *deaf) Write(b []byte) (int, error) {
+	if d.writes++; d.writes > 2 {
+		d.Close()
+	}
+	return d.Conn.Write(b)
+}
+
+// TestBrokenWriteIsTransient: the request may have been sent, and is asked again.
+func TestBrokenWriteIsTransient(t *testing.T) {
+	s := zktest.New()
+	defer s.Close()
+	c := DefaultConfig()
+	c.Servers = "zk1:2181"
+	c.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := s.Dial(ctx, network, address)
+		return &deaf{Conn: conn}, err
+	}
+	err := Briefly(t.Context(), c, func(v *Visit) error {
+		if _, _, err := v.Get("/a"); err != nil {
+			t.Errorf("before the break: %v", err)
+		}
+		_, _, err := v.Get("/a")
+		return err
+	})
+	if err == nil || !Transient(err) {
+		t.Errorf("a broken write is %v", err)
+	}
+}
+
 // drip gives out what was written to it in pieces of every size.
 type drip struct {
 	net.Conn

@@ -7,6 +7,8 @@ import (
 	"hash/crc32"
 
 	"github.com/go-mysql-org/go-mysql/replication"
+
+	"github.com/canal-relay/canal-relay/relay/binlog/wire"
 )
 
 const dummyTable = 0xFFFFFF // table id of a rows event without rows
@@ -81,6 +83,9 @@ func parse(p *replication.BinlogParser, raw []byte) (e *replication.BinlogEvent,
 			e, err = nil, fmt.Errorf("%w: malformed event: %v", ErrFormat, r)
 		}
 	}()
+	if err := believable(raw); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrFormat, err)
+	}
 	e, err = p.Parse(raw)
 	if err != nil {
 		var ee *replication.EventError
@@ -90,6 +95,25 @@ func parse(p *replication.BinlogParser, raw []byte) (e *replication.BinlogEvent,
 		return nil, fmt.Errorf("%w: %w", ErrFormat, err)
 	}
 	return e, known(e.Header)
+}
+
+// believable looks at the sizes in an event for which go-mysql takes memory
+// whatever they say. What is too short panics, as in go-mysql.
+func believable(raw []byte) error {
+	if len(raw) < replication.EventHeaderSize {
+		return nil // go-mysql says so
+	}
+	body := raw[replication.EventHeaderSize:]
+	switch replication.EventType(raw[4]) {
+	case replication.MARIADB_QUERY_COMPRESSED_EVENT: // behind its status variables and its database
+		return wire.CheckCompressed(body[13+int(binary.LittleEndian.Uint16(body[11:]))+int(body[8])+1:]) //nolint:wrapcheck // it says what
+	case replication.MARIADB_GTID_LIST_EVENT:
+		const flags, entry = 4, 16
+		if n := int(binary.LittleEndian.Uint32(body) & (1<<28 - 1)); n > (len(body)-flags)/entry {
+			return fmt.Errorf("a list of %d GTIDs in %d bytes", n, len(body))
+		}
+	}
+	return nil
 }
 
 // known refuses events that might change rows in a way unknown to this reader.

@@ -211,17 +211,54 @@ func TestPayloadInPieces(t *testing.T) {
 	}
 }
 
-// Whatever the bytes: no panic, no reading outside.
+// A list of GTIDs, or a statement, that says it is larger than it can be takes no memory.
+func TestUnbelievable(t *testing.T) {
+	for name, c := range map[string]struct {
+		kind replication.EventType
+		body []byte
+	}{
+		"GTIDs":     {replication.MARIADB_GTID_LIST_EVENT, []byte{0xff, 0xff, 0xff, 0x0f, 0, 0, 0, 0}},
+		"statement": {replication.MARIADB_QUERY_COMPRESSED_EVENT, append(make([]byte, 14), 0x84, 0x7f, 0xff, 0xff, 0xff, 0x78, 0x9c)},
+	} {
+		p := formatted(t)
+		p.SetFlavor(mysql.MariaDBFlavor)
+		raw := append(make([]byte, replication.EventHeaderSize), c.body...)
+		raw[4] = byte(c.kind)
+		binary.LittleEndian.PutUint32(raw[9:], uint32(len(raw)+4))
+		raw = binary.LittleEndian.AppendUint32(raw, crc32.ChecksumIEEE(raw))
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		if _, err := p.Parse(raw); !errors.Is(err, ErrFormat) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if runtime.ReadMemStats(&after); after.TotalAlloc-before.TotalAlloc > 1<<20 {
+			t.Errorf("%s: %d bytes were taken", name, after.TotalAlloc-before.TotalAlloc)
+		}
+	}
+}
+
+// Whatever the bytes of either server: no panic, no reading outside.
 func FuzzParse(f *testing.F) {
 	for _, raw := range split(f, recorded) {
-		f.Add(raw)
+		f.Add(raw, false)
+		f.Add(raw, true)
+	}
+	for t := replication.MARIADB_ANNOTATE_ROWS_EVENT; t <= replication.MARIADB_DELETE_ROWS_COMPRESSED_EVENT_V1; t++ {
+		for _, raw := range split(f, recorded) {
+			raw = bytes.Clone(raw)
+			raw[4] = byte(t)
+			f.Add(raw, true)
+		}
 	}
 	format := split(f, recorded)[0]
-	f.Fuzz(func(t *testing.T, raw []byte) {
+	f.Fuzz(func(t *testing.T, raw []byte, mariaDB bool) {
 		if len(raw) > 1<<16 {
 			return
 		}
 		p := New(mysql.MySQLFlavor)
+		if mariaDB {
+			p.SetFlavor(mysql.MariaDBFlavor)
+		}
 		if _, err := p.Parse(format); err != nil {
 			t.Fatal(err)
 		}
@@ -229,12 +266,15 @@ func FuzzParse(f *testing.F) {
 			raw = raw[:len(raw):len(raw)]
 			binary.LittleEndian.PutUint32(raw[len(raw)-4:], crc32.ChecksumIEEE(raw[:len(raw)-4]))
 		}
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
 		e, err := p.Parse(raw)
-		if err != nil {
-			return
-		}
-		if payload, ok := e.Event.(*Payload); ok {
-			_ = payload.Events(func(*replication.BinlogEvent) error { return nil })
+		if err == nil {
+			if payload, ok := e.Event.(*Payload); ok {
+				_ = payload.Events(func(*replication.BinlogEvent) error { return nil })
+			} else if runtime.ReadMemStats(&after); after.TotalAlloc-before.TotalAlloc > uint64(1<<24+1000*len(raw)) {
+				t.Errorf("%d bytes were taken for an event of %d", after.TotalAlloc-before.TotalAlloc, len(raw))
+			}
 		}
 	})
 }

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 
 	"github.com/go-mysql-org/go-mysql/mysql"
@@ -26,6 +27,9 @@ func RowImages(e *replication.BinlogEvent, ev *replication.RowsEvent, trailer in
 	switch e.Header.EventType {
 	case replication.MARIADB_WRITE_ROWS_COMPRESSED_EVENT_V1, replication.MARIADB_UPDATE_ROWS_COMPRESSED_EVENT_V1,
 		replication.MARIADB_DELETE_ROWS_COMPRESSED_EVENT_V1:
+		if err := CheckCompressed(body); err != nil {
+			return nil, err
+		}
 		out, err := mysql.DecompressMariadbData(body)
 		if err != nil {
 			return nil, fmt.Errorf("inflate: %w", err)
@@ -33,4 +37,28 @@ func RowImages(e *replication.BinlogEvent, ev *replication.RowsEvent, trailer in
 		return out, nil
 	}
 	return body, nil
+}
+
+// deflateRatio is more than deflate makes of a byte.
+const deflateRatio = 1040
+
+// CheckCompressed looks at the head of what MariaDB compressed: a byte with the
+// number of bytes of the size, and the size, which go-mysql takes memory for
+// whatever it says. Source: binlog_buf_compress in MariaDB's log_event.cc.
+func CheckCompressed(b []byte) error {
+	if len(b) == 0 {
+		return errors.New("inflate: there is no data")
+	}
+	n := int(b[0] & 7)
+	if n == 0 || len(b) <= n {
+		return errors.New("inflate: the data end in their size")
+	}
+	size := uint64(0)
+	for _, c := range b[1 : 1+n] {
+		size = size<<8 | uint64(c)
+	}
+	if size > MaxEvent || size > uint64(len(b))*deflateRatio {
+		return fmt.Errorf("inflate: %d bytes cannot hold %d", len(b), size)
+	}
+	return nil
 }

@@ -119,6 +119,9 @@ func FuzzAppend(f *testing.F) {
 		f.Add(unhex(f, v.doc))
 	}
 	f.Fuzz(func(t *testing.T, doc []byte) {
+		if text, err := Append(nil, doc[:len(doc):len(doc)], Style{MySQL: true}); err == nil && len(text) > 64*len(doc)+512 {
+			t.Errorf("%d bytes of MySQL's text from %d", len(text), len(doc))
+		}
 		got, err := Append(nil, doc[:len(doc):len(doc)], Style{})
 		if len(got) > 64*len(doc)+512 {
 			t.Errorf("%d bytes from %d", len(got), len(doc))

@@ -1,3 +1,3 @@
-// Package tablemap reads of table-map events what go-mysql does not, or not
-// right: MariaDB's own columns, and labels.
+// Package tablemap reads table-map events: what they say of a table, MariaDB's
+// own columns among it.
 package tablemap

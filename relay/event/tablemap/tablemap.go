@@ -37,18 +37,34 @@ func hasCompressed(types []byte) bool {
 	return bytes.IndexByte(types, blobCompressed) >= 0 || bytes.IndexByte(types, varcharCompressed) >= 0
 }
 
-// Plain is a table map without COMPRESSED types, for readers that do not know
-// that they are strings.
-func Plain(m *replication.TableMapEvent) *replication.TableMapEvent {
-	if !hasCompressed(m.ColumnType) {
-		return m
+// Collations gives the collations of columns, as far as the table map has them.
+// It counts the columns as both servers do, and go-mysql does not: VECTOR and
+// COMPRESSED ones are among those that have one. Source: is_character_type of
+// both servers' log_event.h.
+func Collations(m *replication.TableMapEvent) map[int]uint64 {
+	list := m.ColumnCharset
+	if len(m.DefaultCharset) == 0 && len(list) == 0 {
+		return nil
 	}
-	p := *m
-	p.ColumnType = bytes.Clone(m.ColumnType)
-	for i := range p.ColumnType {
-		p.ColumnType[i], _ = Inflated(p.ColumnType[i])
+	all, others := map[int]uint64{}, map[uint64]uint64{}
+	for i := 1; i+1 < len(m.DefaultCharset); i += 2 {
+		others[m.DefaultCharset[i]] = m.DefaultCharset[i+1]
 	}
-	return &p
+	n := uint64(0) // of columns with a collation
+	for i := range m.ColumnType {
+		if t := m.ColumnType[i]; !m.IsCharacterColumn(i) && t != mysql.MYSQL_TYPE_VECTOR && t != blobCompressed && t != varcharCompressed {
+			continue
+		}
+		if id, ok := others[n]; ok {
+			all[i] = id
+		} else if len(m.DefaultCharset) > 0 {
+			all[i] = m.DefaultCharset[0]
+		} else if n < uint64(len(list)) {
+			all[i] = list[n]
+		}
+		n++
+	}
+	return all
 }
 
 // Fix reads the metadata of a table map with COMPRESSED columns again:
@@ -111,12 +127,11 @@ func metadataSize(wire byte) int {
 	return 0
 }
 
-// Hash says whether a column may be the hash of a UNIQUE key: a BIGINT
-// UNSIGNED NULL with a name of its own.
+// Hash says whether a column may be the hash of a unique key: a BIGINT UNSIGNED
+// with a name of its own.
 func Hash(m *replication.TableMapEvent, names []string, i int) bool {
-	_, nullable := m.Nullable(i)
 	unsigned, known := m.UnsignedMap()[i]
-	return m.ColumnType[i] == mysql.MYSQL_TYPE_LONGLONG && nullable && (unsigned || !known) &&
+	return m.ColumnType[i] == mysql.MYSQL_TYPE_LONGLONG && (unsigned || !known) &&
 		(len(names) <= i || strings.HasPrefix(names[i], "DB_ROW_HASH_"))
 }
 

@@ -120,8 +120,8 @@ func (a *alteration) tableOption() bool {
 }
 
 func (a *alteration) addItem() {
-	if keys, ok := a.constraint(); ok {
-		a.addConstraint(keys)
+	if k := a.constraint(); k.any {
+		a.addConstraint(k)
 		return
 	}
 	switch {
@@ -142,10 +142,8 @@ func (a *alteration) addItem() {
 			return
 		}
 		a.list(func() {
-			if keys, ok := a.constraint(); ok {
-				if keys != nil {
-					a.add(Item{Op: AddPrimaryKey, Keys: keys})
-				}
+			if k := a.constraint(); k.any {
+				a.addKeys(k)
 				a.skipItem()
 				return
 			}
@@ -159,14 +157,21 @@ func (a *alteration) addItem() {
 
 // addConstraint announces a key. Canal says nothing about foreign keys and
 // checks.
-func (a *alteration) addConstraint(primary []string) {
+func (a *alteration) addConstraint(k constraint) {
 	if !a.Peek(0).Any("FOREIGN", "CHECK") {
 		a.announce(CIndex)
 	}
-	if primary != nil {
-		a.add(Item{Op: AddPrimaryKey, Keys: primary})
-	}
+	a.addKeys(k)
 	a.skipItem()
+}
+
+func (a *alteration) addKeys(k constraint) {
+	if k.primary != nil {
+		a.add(Item{Op: AddPrimaryKey, Keys: k.primary})
+	}
+	if k.unique != nil {
+		a.add(Item{Op: AddUnique, Unique: *k.unique})
+	}
 }
 
 func (a *alteration) addColumn(exists bool) {
@@ -196,9 +201,7 @@ func (a *alteration) dropItem() {
 	case a.AcceptAny("INDEX", "KEY", "CONSTRAINT"):
 		a.announce(DIndex)
 		exists := a.ifExists()
-		if isPrimary(a.ident()) {
-			a.add(Item{Op: DropPrimaryKey, If: exists})
-		}
+		a.add(dropIndex(a.ident(), exists))
 	case a.Accept("FOREIGN", "KEY"):
 		a.announce(DIndex)
 	case a.Accept("SYSTEM", "VERSIONING"):
@@ -242,7 +245,12 @@ func (a *alteration) renameItem() {
 		a.add(i)
 	case a.AcceptAny("INDEX", "KEY"):
 		a.announce(Alter)
-		a.skipItem()
+		a.ifExists()
+		i := Item{Op: RenameIndex, Old: a.ident()}
+		if a.Accept("TO") {
+			i.Unique.Name = a.ident()
+		}
+		a.add(i)
 	default:
 		if !a.AcceptAny("TO", "AS") {
 			a.AcceptPunct('=')

@@ -5,30 +5,8 @@ import (
 	"strings"
 
 	"github.com/canal-relay/canal-relay/relay/schema/ddl/lex"
+	"github.com/canal-relay/canal-relay/relay/schema/ddl/words"
 )
-
-// bases maps the words of a type, lower case and joined by blanks, to the type
-// that the server stores. Words that are not here stand for themselves.
-var bases = map[string]string{
-	"integer": "int", "int4": "int", "int1": "tinyint", "int2": "smallint", "int3": "mediumint", "middleint": "mediumint", "int8": "bigint",
-	"bool": "tinyint", "boolean": "tinyint", "serial": "bigint",
-	"dec": "decimal", "numeric": "decimal", "fixed": "decimal", "number": "decimal",
-	"float4": "float", "float8": "double", "real": "double", "double precision": "double",
-	"character": "char", "nchar": "char", "national char": "char", "national character": "char",
-	"varcharacter": "varchar", "char varying": "varchar", "character varying": "varchar", "nvarchar": "varchar", "nchar varchar": "varchar",
-	"nchar varying": "varchar", "national varchar": "varchar", "national varcharacter": "varchar", "national char varying": "varchar",
-	"national character varying": "varchar", "varchar2": "varchar",
-	"long": "mediumtext", "long varchar": "mediumtext", "long varcharacter": "mediumtext", "long char varying": "mediumtext",
-	"long character varying": "mediumtext", "long varbinary": "mediumblob", "clob": "longtext", "raw": "varbinary",
-	"geomcollection": "geometrycollection",
-}
-
-// following lists, for the first word of a type, the words that may continue it.
-var following = map[string][]string{
-	"double": {"PRECISION"}, "char": {"VARYING"}, "character": {"VARYING"}, "nchar": {"VARYING", "VARCHAR"},
-	"long":     {"VARCHAR", "VARCHARACTER", "VARBINARY", "CHAR", "CHARACTER", "VARYING"},
-	"national": {"CHAR", "CHARACTER", "VARCHAR", "VARCHARACTER", "VARYING"},
-}
 
 // column takes a column's definition: its name, its type, its attributes.
 func (p *parser) column() Column {
@@ -56,18 +34,15 @@ func (p *parser) columnType(c *Column) {
 		return
 	}
 	p.Take()
-	words := first.Text
+	typed := first.Text
 	if p.AcceptPunct('.') { // MariaDB: mariadb_schema.date
-		words = p.Take().Text
+		typed = p.Take().Text
 	}
-	for more := following[strings.ToLower(first.Text)]; p.Peek(0).Any(more...); {
-		words += " " + p.Take().Text
+	for more := words.Following(first.Text); p.Peek(0).Any(more...); {
+		typed += " " + p.Take().Text
 	}
-	c.Type = words
-	c.Base = strings.ToLower(words)
-	if b, ok := bases[c.Base]; ok {
-		c.Base = b
-	}
+	c.Type = typed
+	c.Base = words.Base(typed)
 	var written []string
 	if p.Peek(0).IsPunct('(') {
 		p.Take()
@@ -80,35 +55,35 @@ func (p *parser) columnType(c *Column) {
 			p.Fail("a closing bracket")
 		}
 	}
-	p.settle(c, strings.ToLower(words))
+	p.settle(c, strings.ToLower(typed))
 	if written != nil {
 		c.Type += "(" + strings.Join(written, ",") + ")"
 	}
 }
 
 // settle applies what a type's words imply besides their synonym.
-func (p *parser) settle(c *Column, words string) {
+func (p *parser) settle(c *Column, typed string) {
 	o := p.Options()
 	switch {
-	case words == "float" && len(c.Args) == 1:
+	case typed == "float" && len(c.Args) == 1:
 		if n, err := strconv.Atoi(c.Args[0]); err == nil && n > 24 {
 			c.Type, c.Base = "double", "double" // as Canal prints it
 		}
-	case words == "real" && o.SQLMode&lex.RealAsFloat != 0:
+	case typed == "real" && o.SQLMode&lex.RealAsFloat != 0:
 		c.Base = "float"
-	case words == "serial":
+	case typed == "serial":
 		c.Unsigned, c.Nullable = true, false
-	case words == "json" && o.MariaDB:
+	case typed == "json" && o.MariaDB:
 		c.Base, c.Charset, c.Collation = "longtext", "utf8mb4", "utf8mb4_bin"
-	case strings.HasPrefix(words, "national") || strings.HasPrefix(words, "nchar") || words == "nvarchar":
+	case strings.HasPrefix(typed, "national") || strings.HasPrefix(typed, "nchar") || typed == "nvarchar":
 		c.Charset = "utf8mb3"
 	case o.MariaDB && o.SQLMode&lex.Oracle != 0:
 		switch {
-		case words == "date":
+		case typed == "date":
 			c.Base = "datetime"
-		case words == "blob" && c.Args == nil:
+		case typed == "blob" && c.Args == nil:
 			c.Base = "longblob"
-		case words == "number" && c.Args == nil:
+		case typed == "number" && c.Args == nil:
 			c.Base = "double"
 		}
 	}
@@ -199,6 +174,7 @@ func (p *parser) key(c *Column) bool {
 		c.PrimaryKey, c.Nullable = true, false
 	case p.Accept("UNIQUE"):
 		p.Accept("KEY")
+		c.Unique = true
 	case p.Accept("SERIAL", "DEFAULT", "VALUE"):
 		c.Nullable = false
 	default:

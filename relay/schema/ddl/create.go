@@ -6,8 +6,6 @@ import (
 	"github.com/canal-relay/canal-relay/relay/schema/ddl/lex"
 )
 
-func isPrimary(index string) bool { return strings.EqualFold(index, "PRIMARY") }
-
 // createTable reads CREATE TABLE from the table's name on. OR REPLACE drops
 // what was there.
 func (p *parser) createTable(replace, temporary bool) {
@@ -52,8 +50,11 @@ func startsQuery(t lex.Token) bool {
 // elements takes the bracket with columns, keys and constraints.
 func (p *parser) elements(c *CreateTable) {
 	p.list(func() {
-		if keys, ok := p.constraint(); ok {
-			c.PrimaryKey = append(c.PrimaryKey, keys...)
+		if k := p.constraint(); k.any {
+			c.PrimaryKey = append(c.PrimaryKey, k.primary...)
+			if k.unique != nil {
+				c.Unique = append(c.Unique, *k.unique)
+			}
 			p.skipItem()
 			return
 		}
@@ -66,6 +67,9 @@ func (p *parser) elements(c *CreateTable) {
 		col := p.column()
 		if col.PrimaryKey {
 			c.PrimaryKey = append(c.PrimaryKey, col.Name)
+		}
+		if col.Unique {
+			c.Unique = append(c.Unique, col.key())
 		}
 		c.Columns = append(c.Columns, col)
 		p.skipItem()
@@ -87,50 +91,6 @@ func (p *parser) period() []string {
 		p.Fail("a closing bracket")
 	}
 	return names
-}
-
-// constraint takes the head of a key or constraint of a table; ok is false when
-// a column stands there. It returns the columns of a primary key.
-func (p *parser) constraint() (primary []string, ok bool) {
-	t := p.Peek(0)
-	switch {
-	case t.Is("PRIMARY"):
-		return p.primaryKey(), true
-	case t.Is("CONSTRAINT"):
-		p.Take()
-		if !p.Peek(0).Any("PRIMARY", "UNIQUE", "FOREIGN", "CHECK") {
-			p.ident()
-		}
-		if p.Peek(0).Is("PRIMARY") {
-			return p.primaryKey(), true
-		}
-		return nil, true
-	case t.Any("INDEX", "KEY", "UNIQUE", "FULLTEXT", "SPATIAL", "FOREIGN", "CHECK"):
-		return nil, true
-	case t.Any("VECTOR", "CLUSTERED", "GLOBAL") && p.Peek(1).Any("INDEX", "KEY"):
-		return nil, true
-	}
-	return nil, false
-}
-
-// primaryKey takes PRIMARY KEY [name] [USING x] (columns).
-func (p *parser) primaryKey() (columns []string) {
-	p.Take()
-	for !p.itemEnd() && !p.Peek(0).IsPunct('(') {
-		p.Take()
-	}
-	if !p.AcceptPunct('(') {
-		p.Fail("the columns of the primary key")
-		return nil
-	}
-	p.list(func() {
-		columns = append(columns, p.ident())
-		p.skipItem()
-	})
-	if !p.AcceptPunct(')') {
-		p.Fail("a closing bracket")
-	}
-	return columns
 }
 
 // tableOptions takes all that follows the bracket of CREATE TABLE.

@@ -95,7 +95,9 @@ func (p *parser) create() {
 	replace := p.Accept("OR", "REPLACE")
 	formed := p.definer()
 	temporary := p.Accept("TEMPORARY")
-	p.AcceptAll("ONLINE", "OFFLINE", "UNIQUE", "FULLTEXT", "VECTOR", "AGGREGATE", "CLUSTERED")
+	p.AcceptAll("ONLINE", "OFFLINE")
+	unique := p.Accept("UNIQUE")
+	p.AcceptAll("FULLTEXT", "VECTOR", "AGGREGATE", "CLUSTERED")
 	if p.Peek(0).Is("SPATIAL") && p.Peek(1).Is("INDEX") {
 		p.Take()
 	}
@@ -105,9 +107,7 @@ func (p *parser) create() {
 	case t.Is("TABLE"):
 		p.createTable(replace, temporary)
 	case t.Is("INDEX"):
-		p.ifExists()
-		p.ident()
-		p.onTable(CIndex)
+		p.createIndex(unique)
 	case t.Any("DATABASE", "SCHEMA"):
 		p.createDatabase(replace)
 	case t.Is("SEQUENCE"):
@@ -200,9 +200,7 @@ func (p *parser) drop() {
 		p.ifExists()
 		index := p.ident()
 		n := p.onTable(DIndex)
-		if isPrimary(index) {
-			p.change(AlterTable{Name: n, Items: []Item{{Op: DropPrimaryKey}}})
-		}
+		p.change(AlterTable{Name: n, Items: []Item{dropIndex(index, false)}})
 	case t.Any("DATABASE", "SCHEMA"):
 		p.ifExists()
 		p.database(func(schema string) { p.change(DropDatabase{schema}) })

@@ -222,7 +222,7 @@ func TestColumns(t *testing.T) {
 		{"a INT /*!80023 INVISIBLE */", Column{Type: "INT", Base: "int", Invisible: true, Nullable: true}, Options{}},
 		{"a INT REFERENCES p (id) MATCH FULL ON DELETE SET NULL ON UPDATE NO ACTION NOT NULL", Column{Type: "INT", Base: "int"}, Options{}},
 		{"a INT DEFAULT -1 KEY", Column{Type: "INT", Base: "int", PrimaryKey: true}, Options{}},
-		{"a DATETIME(3) DEFAULT NOW(3) ON UPDATE NOW(3) NOT NULL UNIQUE KEY", Column{Type: "DATETIME(3)", Base: "datetime", Args: []string{"3"}}, Options{}},
+		{"a DATETIME(3) DEFAULT NOW(3) ON UPDATE NOW(3) NOT NULL UNIQUE KEY", Column{Type: "DATETIME(3)", Base: "datetime", Args: []string{"3"}, Unique: true}, Options{}},
 		{"a DATE DEFAULT DATE '2020-01-01' COMMENT 'PRIMARY KEY' CHECK (a > (1))", Column{Type: "DATE", Base: "date", Nullable: true}, Options{}},
 		{"a INT DEFAULT NEXT VALUE FOR d.s NOT NULL", Column{Type: "INT", Base: "int"}, maria},
 		{"a DOUBLE DEFAULT +1.5e-3 NOT NULL", Column{Type: "DOUBLE", Base: "double"}, Options{}},

@@ -57,6 +57,7 @@ type CreateTable struct {
 	Name
 	Columns            []Column
 	PrimaryKey         []string
+	Unique             []Key
 	Period             []string // MariaDB: name, start and end of an application-time period
 	Charset, Collation string   // defaults; empty: the database's
 	Versioned          bool     // MariaDB: WITH SYSTEM VERSIONING
@@ -116,6 +117,19 @@ func (DropDatabase) change() {}
 func (Use) change()          {}
 func (Forget) change()       {}
 
+// Key is a unique key.
+type Key struct {
+	Name    string    `json:"name,omitzero"` // empty: the server finds one, see Named
+	Columns []KeyPart `json:"columns"`       // without expressions
+	Hash    bool      `json:"hash,omitzero"` // USING HASH
+}
+
+// KeyPart is a column of a key, or its beginning.
+type KeyPart struct {
+	Column string `json:"column"`
+	Length uint64 `json:"length,omitzero"` // in characters; bytes of binary columns; 0: all of it
+}
+
 // Column is a column as a statement defines it.
 type Column struct {
 	Name       string
@@ -125,6 +139,7 @@ type Column struct {
 	Unsigned   bool
 	Nullable   bool
 	PrimaryKey bool   // PRIMARY KEY or KEY among the attributes
+	Unique     bool   // UNIQUE among the attributes
 	Charset    string // as written, lower case; empty when not given
 	Collation  string
 	Generated  bool
@@ -144,6 +159,9 @@ const (
 	SetVisibility  // of Old, to Column.Invisible
 	AddPrimaryKey  // Keys
 	DropPrimaryKey //
+	AddUnique      // Unique
+	DropIndex      // Old
+	RenameIndex    // Old to Unique.Name
 	ConvertCharset // Charset, Collation; Charset "default" is the database's
 	DefaultCharset // Charset, Collation
 	AddPeriod      // MariaDB: Keys are its name, start and end
@@ -160,5 +178,6 @@ type Item struct {
 	After              string // empty: stays in place, or goes to the end
 	If                 bool   // IF EXISTS or IF NOT EXISTS: no error when it does not apply
 	Keys               []string
+	Unique             Key
 	Charset, Collation string
 }

@@ -93,6 +93,9 @@ func (s Server) arguments(c Type, zerofill bool) string {
 		}
 		return "(" + first + ")"
 	case "vector":
+		if first == "" && c.Written == "" {
+			return "" // it is not known
+		}
 		if first == "" && !s.MariaDB {
 			first = "2048"
 		}

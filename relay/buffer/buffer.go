@@ -1,4 +1,4 @@
-package relay
+package buffer
 
 import (
 	"context"
@@ -19,9 +19,9 @@ const (
 	keepBatches    = 64
 )
 
-// buffer is the queue between the stream and the builders, bounded in bytes
-// that are held from put until release.
-type buffer struct {
+// Buffer is the queue between the stream and the builders, bounded in bytes
+// that are held from Put until Release. It is safe for concurrent use.
+type Buffer struct {
 	limit int64
 	ready chan struct{} // holds a token while the queue may have a batch or its end
 	room  chan struct{} // holds a token when bytes were released
@@ -34,13 +34,15 @@ type buffer struct {
 	free      []*event.Batch
 }
 
-func newBuffer(limit int64) *buffer {
-	return &buffer{limit: limit, expansion: firstExpansion, ready: make(chan struct{}, 1), room: make(chan struct{}, 1)}
+// New returns an empty buffer of so many bytes.
+func New(limit int64) *Buffer {
+	return &Buffer{limit: limit, expansion: firstExpansion, ready: make(chan struct{}, 1), room: make(chan struct{}, 1)}
 }
 
-// put charges a batch and queues it, waiting for room. A batch above the limit
-// passes when nothing else is held. It returns the time waited.
-func (q *buffer) put(ctx context.Context, b *event.Batch) (time.Duration, error) {
+// Put charges a batch and queues it, waiting for room. A batch above the limit
+// passes when nothing else is held. It returns the time waited, and why the
+// context ended if it did.
+func (q *Buffer) Put(ctx context.Context, b *event.Batch) (time.Duration, error) {
 	var since time.Time
 	for {
 		q.mu.Lock()
@@ -67,9 +69,9 @@ func (q *buffer) put(ctx context.Context, b *event.Batch) (time.Duration, error)
 	}
 }
 
-// next takes the oldest batch; behind the last one it returns why there are no
+// Next takes the oldest batch; behind the last one it returns why there are no
 // more.
-func (q *buffer) next(ctx context.Context) (*event.Batch, error) {
+func (q *Buffer) Next(ctx context.Context) (*event.Batch, error) {
 	for {
 		q.mu.Lock()
 		if len(q.queue) > 0 {
@@ -96,8 +98,8 @@ func (q *buffer) next(ctx context.Context) (*event.Batch, error) {
 	}
 }
 
-// release gives a batch's charge back and keeps its memory for another one.
-func (q *buffer) release(b *event.Batch) {
+// Release gives a batch's charge back and keeps its memory for another one.
+func (q *Buffer) Release(b *event.Batch) {
 	q.mu.Lock()
 	q.held -= int64(b.Size)
 	if b.Built > 0 && b.Bytes > 0 {
@@ -109,7 +111,7 @@ func (q *buffer) release(b *event.Batch) {
 }
 
 // recycle empties a batch for reuse; the lock is held.
-func (q *buffer) recycle(b *event.Batch) {
+func (q *Buffer) recycle(b *event.Batch) {
 	if len(q.free) >= keepBatches {
 		return
 	}
@@ -125,8 +127,8 @@ func (q *buffer) recycle(b *event.Batch) {
 	q.free = append(q.free, b)
 }
 
-// fresh is an empty batch, a used one if there is one.
-func (q *buffer) fresh() *event.Batch {
+// Fresh is an empty batch, a used one if there is one.
+func (q *Buffer) Fresh() *event.Batch {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if n := len(q.free); n > 0 {
@@ -137,15 +139,15 @@ func (q *buffer) fresh() *event.Batch {
 	return &event.Batch{}
 }
 
-// discard recycles a batch that was never put.
-func (q *buffer) discard(b *event.Batch) {
+// Discard recycles a batch that was never put.
+func (q *Buffer) Discard(b *event.Batch) {
 	q.mu.Lock()
 	q.recycle(b)
 	q.mu.Unlock()
 }
 
-// close says that no batch follows; nil means that the stream came to its end.
-func (q *buffer) close(err error) {
+// Close says that no batch follows; nil means that the stream came to its end.
+func (q *Buffer) Close(err error) {
 	if err == nil {
 		err = io.EOF
 	}
@@ -155,6 +157,13 @@ func (q *buffer) close(err error) {
 	post(q.ready)
 }
 
+// Held is the number of bytes that are held.
+func (q *Buffer) Held() int64 {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.held
+}
+
 func post(token chan struct{}) {
 	select {
 	case token <- struct{}{}:
@@ -162,9 +171,9 @@ func post(token chan struct{}) {
 	}
 }
 
-// keep copies p into the batch's arena. What was copied earlier stays valid
+// Keep copies p into the batch's arena. What was copied earlier stays valid
 // when the arena grows, because it grows by a new piece.
-func keep(b *event.Batch, p []byte) []byte {
+func Keep(b *event.Batch, p []byte) []byte {
 	if len(p) == 0 {
 		return nil
 	}

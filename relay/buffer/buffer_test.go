@@ -1,4 +1,4 @@
-package relay
+package buffer
 
 import (
 	"bytes"
@@ -19,24 +19,24 @@ func batch(bytes int) *event.Batch { return &event.Batch{Bytes: bytes} }
 // TestPutWaits: a full budget blocks until enough is released.
 func TestPutWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := newBuffer(900)
+		q := New(900)
 		q.expansion = 0
 		first, second := batch(500), batch(500)
-		if waited, err := q.put(t.Context(), first); waited != 0 || err != nil {
+		if waited, err := q.Put(t.Context(), first); waited != 0 || err != nil {
 			t.Fatal(waited, err)
 		}
 		go func() {
 			time.Sleep(time.Minute)
-			b, _ := q.next(t.Context())
-			q.release(b)
+			b, _ := q.Next(t.Context())
+			q.Release(b)
 		}()
-		waited, err := q.put(t.Context(), second)
+		waited, err := q.Put(t.Context(), second)
 		if waited != time.Minute || err != nil {
 			t.Errorf("waited %v, %v", waited, err)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if _, err := q.put(ctx, batch(500)); !errors.Is(err, context.DeadlineExceeded) {
+		if _, err := q.Put(ctx, batch(500)); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("put with an ended context: %v", err)
 		}
 		if q.held != 500 {
@@ -48,13 +48,13 @@ func TestPutWaits(t *testing.T) {
 // TestLargeBatch passes alone, whatever the budget.
 func TestLargeBatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := newBuffer(100)
-		if _, err := q.put(t.Context(), batch(1000)); err != nil {
+		q := New(100)
+		if _, err := q.Put(t.Context(), batch(1000)); err != nil {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if _, err := q.put(ctx, batch(1)); err == nil {
+		if _, err := q.Put(ctx, batch(1)); err == nil {
 			t.Error("a second batch passed beside it")
 		}
 	})
@@ -62,16 +62,16 @@ func TestLargeBatch(t *testing.T) {
 
 // TestExpansion charges what messages really took.
 func TestExpansion(t *testing.T) {
-	q := newBuffer(1 << 30)
+	q := New(1 << 30)
 	for range 100 {
 		b := batch(1000)
-		_, _ = q.put(t.Context(), b)
-		b, _ = q.next(t.Context())
+		_, _ = q.Put(t.Context(), b)
+		b, _ = q.Next(t.Context())
 		b.Built = 5000
-		q.release(b)
+		q.Release(b)
 	}
 	b := batch(1000)
-	_, _ = q.put(t.Context(), b)
+	_, _ = q.Put(t.Context(), b)
 	if b.Size < 5900 || b.Size > 6100 {
 		t.Errorf("1000 bytes are charged %d, messages take five times as much", b.Size)
 	}
@@ -80,7 +80,7 @@ func TestExpansion(t *testing.T) {
 // TestManyTakers get every batch once, in order of taking, and all see the end.
 func TestManyTakers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := newBuffer(10_000)
+		q := New(10_000)
 		var mu sync.Mutex
 		var got []uint64
 		var takers sync.WaitGroup
@@ -88,7 +88,7 @@ func TestManyTakers(t *testing.T) {
 			takers.Go(func() {
 				for {
 					mu.Lock()
-					b, err := q.next(t.Context())
+					b, err := q.Next(t.Context())
 					if err == nil {
 						got = append(got, b.ID)
 					}
@@ -99,18 +99,18 @@ func TestManyTakers(t *testing.T) {
 						}
 						return
 					}
-					q.release(b)
+					q.Release(b)
 				}
 			})
 		}
 		for i := range 1000 {
-			b := q.fresh()
+			b := q.Fresh()
 			b.ID, b.Bytes = uint64(i), 1000
-			if _, err := q.put(t.Context(), b); err != nil {
+			if _, err := q.Put(t.Context(), b); err != nil {
 				t.Fatal(err)
 			}
 		}
-		q.close(nil)
+		q.Close(nil)
 		takers.Wait()
 		for i, id := range got {
 			if id != uint64(i) {
@@ -124,15 +124,15 @@ func TestManyTakers(t *testing.T) {
 }
 
 func TestCloseWithError(t *testing.T) {
-	q := newBuffer(100)
+	q := New(100)
 	broken := errors.New("broken")
-	_, _ = q.put(t.Context(), batch(1))
-	q.close(broken)
-	if b, err := q.next(t.Context()); b == nil || err != nil {
+	_, _ = q.Put(t.Context(), batch(1))
+	q.Close(broken)
+	if b, err := q.Next(t.Context()); b == nil || err != nil {
 		t.Errorf("the queued batch is lost: %v", err)
 	}
 	for range 2 {
-		if _, err := q.next(t.Context()); err != broken {
+		if _, err := q.Next(t.Context()); err != broken {
 			t.Errorf("%v", err)
 		}
 	}
@@ -141,11 +141,11 @@ func TestCloseWithError(t *testing.T) {
 // TestKeep: what was copied stays when the arena grows, and a released batch's
 // arena is used again.
 func TestKeep(t *testing.T) {
-	q := newBuffer(1 << 20)
-	b := q.fresh()
+	q := New(1 << 20)
+	b := q.Fresh()
 	var kept [][]byte
 	for i := range 1000 {
-		kept = append(kept, keep(b, []byte(fmt.Sprintf("value %d", i))))
+		kept = append(kept, Keep(b, []byte(fmt.Sprintf("value %d", i))))
 	}
 	for i, k := range kept {
 		if want := fmt.Sprintf("value %d", i); !bytes.Equal(k, []byte(want)) || cap(k) != len(k) {
@@ -153,9 +153,9 @@ func TestKeep(t *testing.T) {
 		}
 	}
 	arena := &b.Arena[:1][0]
-	_, _ = q.put(t.Context(), b)
-	q.release(b)
-	if again := q.fresh(); again != b || len(again.Arena) != 0 || &again.Arena[:1][0] != arena {
+	_, _ = q.Put(t.Context(), b)
+	q.Release(b)
+	if again := q.Fresh(); again != b || len(again.Arena) != 0 || &again.Arena[:1][0] != arena {
 		t.Error("the arena is not used again")
 	}
 }

@@ -1,0 +1,231 @@
+package operate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/canal-relay/canal-relay/cmd/internal/config"
+	"github.com/canal-relay/canal-relay/cmd/internal/exit"
+	"github.com/canal-relay/canal-relay/ha"
+	"github.com/canal-relay/canal-relay/ha/zookeeper"
+	"github.com/canal-relay/canal-relay/relay/binlog"
+	"github.com/canal-relay/canal-relay/relay/position"
+)
+
+// cursorSet is one run of the command.
+type cursorSet struct {
+	common
+	reason  string
+	release bool
+	timeout time.Duration
+}
+
+// moved is what it did.
+type moved struct {
+	Destination string `json:"destination"`
+	Old         stored `json:"old"`
+	New         stored `json:"new"`
+	Reason      string `json:"reason"`
+	Released    string `json:"released,omitempty"` // ip:port of the owner that was asked to let go
+	Means       string `json:"means"`
+}
+
+func (p *Program) cursorSetCommand() *cobra.Command {
+	c := &cursorSet{common: common{Program: p}}
+	cmd := &cobra.Command{
+		Use:   "set TARGET",
+		Short: "Move the stored position of a destination",
+		Long: `Move the stored position. TARGET is one of
+
+  FILE:OFFSET   the end of the transaction at or before it
+  a GTID set    in the server's own text form: what was executed before
+  earliest      the beginning of the oldest binlog file that the source has
+  latest        the end of the source's binlog
+  a time        2026-11-30T09:00:00Z, or without a zone in that of this machine:
+                before the first transaction from then on
+
+The source must hold it. The position is written only if nobody has moved it
+meanwhile and no node owns the destination; with --release the owner is asked to
+let go first, and no other node starts before the position is set. Without
+ZooKeeper nobody can be asked: a node that runs finds out when it next saves, ends
+its term and starts again at the new position. Old and new position and the reason
+are kept: see cursor show.
+
+Back sends changes again; forward leaves changes out.`,
+		Example: `  canal-relay cursor set --conf conf --destination example latest --release --reason "rebuilt from a dump"
+  canal-relay cursor set --conf conf binlog.000004:157 --reason "broken row"
+  canal-relay cursor set --conf conf 2026-11-30T09:00:00Z --release --reason "replay the morning"`,
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: cobra.FixedCompletions([]string{"earliest", "latest"}, cobra.ShellCompDirectiveNoFileComp),
+		RunE:              func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), args[0]) },
+	}
+	c.flags(cmd, oneDestination)
+	cmd.Flags().StringVar(&c.reason, "reason", "", "why, for those who look later (required)")
+	cmd.Flags().BoolVar(&c.release, "release", false, "ask the owner to let go first")
+	cmd.Flags().DurationVar(&c.timeout, "timeout", 30*time.Second, "how long to wait for the owner to let go")
+	return cmd
+}
+
+func (c *cursorSet) run(ctx context.Context, text string) error {
+	to, err := parseTarget(text)
+	switch {
+	case err != nil:
+		return exit.Usage(err)
+	case strings.TrimSpace(c.reason) == "":
+		return exit.Usage(errors.New("--reason: say why, for those who look later"))
+	case c.timeout <= 0:
+		return exit.Usage(fmt.Errorf("--timeout %v: choose more than 0", c.timeout))
+	}
+	node, i, err := c.one()
+	if err != nil {
+		return err
+	}
+	if c.release && node.ZooKeeper == "" {
+		return exit.Failed(fmt.Errorf("release %s: %w", i.Name, ha.ErrStatic))
+	}
+	p, err := c.locate(ctx, i, to)
+	if err != nil {
+		return exit.Failed(fmt.Errorf("%s as a position of %s: %w", text, i.Name, err))
+	}
+	done := moved{Destination: i.Name, New: store(position.Saved{Position: p}, position.State{}, nil), Reason: c.reason}
+	old, from, err := c.set(ctx, node, i, p)
+	if errors.Is(err, zookeeper.ErrOwned) && !c.release {
+		err = fmt.Errorf("%w: stop it, or let it be asked with --release", err)
+	}
+	if err != nil {
+		return exit.Failed(err)
+	}
+	done.Old, done.Released = store(position.Saved{Position: old}, position.State{}, nil), from.Address
+	done.Means = meaning(old, p)
+	if c.json {
+		return c.printJSON(done)
+	}
+	fmt.Fprintf(c.Stdout, "%s: was %s\n%s: is  %s\n", i.Name, done.Old, i.Name, done.New)
+	if done.Released != "" {
+		fmt.Fprintf(c.Stdout, "%s: %s has let go\n", i.Name, done.Released)
+	}
+	_, err = fmt.Fprintf(c.Stdout, "%s: %s\n", i.Name, done.Means)
+	return err
+}
+
+// set writes the position to where nodes look for it.
+func (c *cursorSet) set(ctx context.Context, node *config.Node, i *config.Instance, p position.Position) (old position.Position, from zookeeper.Owner, err error) {
+	if node.ZooKeeper == "" {
+		old, err = position.NewFile(i.MetaFile, i.Name, i.Relay.GTID, "").Set(ctx, p, c.reason)
+		return old, from, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
+	m, err := zookeeper.SetCursor(ctx, c.ZooKeeper(node).Config, i.Name,
+		zookeeper.Move{To: p, Reason: c.reason, GTIDOn: i.Relay.GTID, Release: c.release})
+	return m.Old, m.From, err
+}
+
+// meaning says what a move does to the changes between the two positions.
+func meaning(old, to position.Position) string {
+	ahead, comparable := to.Covers(old)
+	back, _ := old.Covers(to)
+	switch {
+	case old.IsZero():
+		return "there was no position before"
+	case !comparable:
+		return "the two positions cannot be compared"
+	case ahead && back:
+		return "that is where it was"
+	case ahead:
+		return "forward: the changes between the two are not sent"
+	}
+	return "back: the changes between the two are sent again"
+}
+
+// target is a place in the binlog as an operator writes it.
+type target struct {
+	earliest, latest bool
+	start            binlog.Start
+}
+
+func parseTarget(text string) (target, error) {
+	switch text {
+	case "earliest":
+		return target{earliest: true}, nil
+	case "latest":
+		return target{latest: true}, nil
+	}
+	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04:05", time.DateTime} {
+		if at, err := time.ParseInLocation(layout, text, time.Local); err == nil {
+			return target{start: binlog.Start{Time: at}}, nil
+		}
+	}
+	if set, err := binlog.ParseGTIDSet(text); err == nil && set.String() != "" {
+		return target{start: binlog.Start{GTIDs: set.String()}}, nil
+	}
+	file, offset, ok := strings.Cut(text, ":")
+	n, err := strconv.ParseUint(offset, 10, 64)
+	if !ok || file == "" || err != nil || n < 4 {
+		return target{}, fmt.Errorf("%q: write FILE:OFFSET (4 or more), a GTID set, earliest, latest, or a time as 2026-11-30T09:00:00Z", text)
+	}
+	return target{start: binlog.Start{Journal: file, Offset: n}}, nil
+}
+
+// executed is the position of a GTID set. A server streams from any set of
+// another server's transactions, as if none of its own had been executed.
+func (c *cursorSet) executed(ctx context.Context, reader *binlog.Reader, start binlog.Start) (position.Position, error) {
+	end, err := reader.End(ctx)
+	if err != nil {
+		return end, err
+	}
+	all := position.Position{GTIDs: end.GTIDs}
+	if covered, _ := all.Covers(position.Position{GTIDs: start.GTIDs}); !covered {
+		return end, fmt.Errorf("the source has not executed all of it: it has executed %s", end.GTIDs)
+	}
+	return reader.Locate(ctx, start)
+}
+
+// locate asks the source for the position that is meant. It must be one from
+// which the source can stream.
+func (c *cursorSet) locate(ctx context.Context, i *config.Instance, to target) (position.Position, error) {
+	reader, err := binlog.NewReader(i.ForTail().Source, c.log())
+	if err != nil {
+		return position.Position{}, err
+	}
+	defer reader.Close()
+	server, err := reader.Check(ctx)
+	if err != nil {
+		return position.Position{}, err
+	}
+	if to.start.GTIDs != "" && !server.GTID() {
+		return position.Position{}, fmt.Errorf("%s has GTIDs off (gtid_mode %s): choose FILE:OFFSET", i.Source.Addr, server.GTIDMode)
+	}
+	var p position.Position
+	switch {
+	case to.start.GTIDs != "":
+		p, err = c.executed(ctx, reader, to.start)
+	case to.earliest:
+		p, err = reader.Earliest(ctx)
+	case to.latest:
+		p, err = reader.End(ctx)
+	default:
+		if to.start.Journal != "" { // before it is looked for from the beginning of its file
+			err = reader.Holds(ctx, position.Position{File: to.start.Journal, Offset: to.start.Offset, ServerUUID: server.UUID})
+		}
+		if err == nil {
+			p, err = reader.Locate(ctx, to.start)
+		}
+	}
+	if err != nil {
+		return p, err
+	}
+	p.ServerUUID, p.ServerID = server.UUID, server.ID
+	if host, port, err := net.SplitHostPort(i.Source.Addr); err == nil {
+		n, _ := strconv.ParseUint(port, 10, 16) // 0 for a name, as the reader has it
+		p.Host, p.Port = host, uint16(n)
+	}
+	return p, reader.Holds(ctx, p)
+}

@@ -1,0 +1,2 @@
+// Package words knows the words of column types.
+package words
