@@ -311,6 +311,14 @@ func (p *Transactional) commit(to position.Resume) error {
 	if err := context.Cause(p.record); err != nil {
 		return err
 	}
+	// franz-go sends the first records of a topic before it shows the topic's
+	// partitions to EndTransaction, which aborts and returns nil when it finds
+	// none that was written to, and does not number the next records anew. The
+	// lock under which both is done is taken by this, which aborts nothing, since
+	// all is flushed.
+	if err := p.client.AbortBufferedRecords(p.live); err != nil {
+		return err
+	}
 	if err := p.client.EndTransaction(p.live, kgo.TryCommit); err != nil {
 		return fmt.Errorf("commit a Kafka transaction: %w", err)
 	}

@@ -224,6 +224,32 @@ func TestLargeTransactionIsCut(t *testing.T) {
 	}
 }
 
+// TestNewTopicsAreCommitted: the first records of a topic are committed like any
+// others, also when a busy machine makes the client slow to note the topic.
+func TestNewTopicsAreCommitted(t *testing.T) {
+	var names []string
+	for i := range 20 {
+		names = append(names, fmt.Sprint("changes-", i))
+	}
+	c := cluster(t, kfake.SeedTopics(1, names...))
+	p, _, err := ledger(t, c, "", nil).owner(t, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, name := range names {
+		parcel := parcelOf(uint64(i+1), 0, name)
+		parcel.Messages[0].Topic = name
+		if err := deliver(t, p, parcel); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range names {
+		if got := committed(t, c, name, name); len(got) != 1 {
+			t.Errorf("%s has %q", name, got)
+		}
+	}
+}
+
 // TestUnknownOutcome: a commit whose answer is an error is not acknowledged,
 // and the next claim tells whether it was done.
 func TestUnknownOutcome(t *testing.T) {
