@@ -33,8 +33,10 @@ func live(t *testing.T, f func(t *testing.T, admin *client.Conn, c binlog.Config
 			user := fmt.Sprintf("relay_%d", os.Getpid())
 			execute(t, admin, "CREATE USER "+user+" IDENTIFIED BY 'relay'", "GRANT SELECT, REPLICATION SLAVE, REPLICATION CLIENT ON *.* TO "+user)
 			defer execute(t, admin, "DROP USER "+user)
-			f(t, admin, binlog.Config{Addr: addr, User: user, Password: "relay",
-				ServerID: 77000 + uint32(os.Getpid()%1000), ReplicaUUID: "99999999-0000-0000-0000-000000000077", Heartbeat: time.Second})
+			c := binlog.Config{}
+			c.Addr, c.User, c.Password, c.Heartbeat = addr, user, "relay", time.Second
+			c.ServerID, c.ReplicaUUID = 77000 + uint32(os.Getpid()%1000), "99999999-0000-0000-0000-000000000077"
+			f(t, admin, c)
 		})
 	}
 }

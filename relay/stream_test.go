@@ -21,8 +21,9 @@ import (
 // reader connects to a test server.
 func reader(t testing.TB, s *binlogtest.Server, change func(*binlog.Config)) *binlog.Reader {
 	t.Helper()
-	c := binlog.Config{Addr: s.Addr(), User: binlogtest.User, Password: binlogtest.Password, ServerID: 1234,
-		ReplicaUUID: "99999999-0000-0000-0000-000000000001", Heartbeat: time.Second}
+	c := binlog.Config{}
+	c.Addr, c.User, c.Password = s.Addr(), binlogtest.User, binlogtest.Password
+	c.ServerID, c.ReplicaUUID, c.Heartbeat = 1234, "99999999-0000-0000-0000-000000000001", time.Second
 	if change != nil {
 		change(&c)
 	}

@@ -1,47 +1,22 @@
 package binlog
 
 import (
-	"crypto/tls"
 	"fmt"
 	"log/slog"
 	"net"
-	"strconv"
-	"strings"
 	"time"
 
-	"github.com/go-mysql-org/go-mysql/mysql"
-
+	"github.com/canal-relay/canal-relay/relay/binlog/source"
 	"github.com/canal-relay/canal-relay/relay/binlog/track"
-)
-
-// Defaults of a Config.
-const (
-	DefaultHeartbeat   = 15 * time.Second
-	DefaultDialTimeout = 10 * time.Second
-	DefaultTimeout     = 30 * time.Second // canal.instance.network.soTimeout
 )
 
 // Config is how a Reader reaches its source and what it asks of it.
 type Config struct {
-	Addr           string // host:port
-	User, Password string
-	TLS            *tls.Config // nil for a plain connection
-
-	// ServerID and ReplicaUUID are what the source knows the reader by: it
-	// drops an older dump with the same ones.
-	ServerID    uint32
-	ReplicaUUID string
-
-	Heartbeat   time.Duration // how often an idle source says so; two of them without a sign end the stream
-	DialTimeout time.Duration
-	Timeout     time.Duration // of one statement
+	source.Config
 
 	Start    Start
 	Fallback time.Duration // how far to step back when another server's position is searched by its time; 0 refuses to search
 	Latest   bool          // when the position was purged, continue at the end of the binlog
-
-	Formats   []string // values of binlog_format that are accepted; empty accepts all
-	RowImages []string // values of binlog_row_image that are accepted; empty accepts all
 }
 
 // Start is where a stream begins that has no stored position. The first that is
@@ -68,39 +43,6 @@ func (c Config) Validate() error {
 	return nil
 }
 
-func (c *Config) defaults() {
-	if c.Heartbeat <= 0 {
-		c.Heartbeat = DefaultHeartbeat
-	}
-	if c.DialTimeout <= 0 {
-		c.DialTimeout = DefaultDialTimeout
-	}
-	if c.Timeout <= 0 {
-		c.Timeout = DefaultTimeout
-	}
-}
-
-func (c *Config) hostPort() (string, uint16) {
-	host, port, err := net.SplitHostPort(c.Addr)
-	if err != nil {
-		return c.Addr, 0
-	}
-	n, _ := strconv.ParseUint(port, 10, 16)
-	return host, uint16(n)
-}
-
-// accepts reports whether a list of settings has a value, or is empty.
-func accepts(list []string, value string) bool {
-	for _, v := range list {
-		if strings.EqualFold(strings.TrimSpace(v), value) {
-			return true
-		}
-	}
-	return len(list) == 0
-}
-
-func containsFold(s, word string) bool { return strings.Contains(strings.ToLower(s), word) }
-
 func orDiscard(l *slog.Logger) *slog.Logger {
 	if l == nil {
 		return slog.New(slog.DiscardHandler)
@@ -110,11 +52,3 @@ func orDiscard(l *slog.Logger) *slog.Logger {
 
 // ParseGTIDSet reads the text form of either server; white space is ignored.
 func ParseGTIDSet(text string) (track.GTIDSet, error) { return track.ParseGTIDSet(text) }
-
-// flavorOf tells the two servers apart by their version text.
-func flavorOf(version string) string {
-	if containsFold(version, "mariadb") {
-		return mysql.MariaDBFlavor
-	}
-	return mysql.MySQLFlavor
-}

@@ -2,35 +2,28 @@ package binlog
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"net"
-	"slices"
+	"strings"
 
-	"github.com/canal-relay/canal-relay/relay/binlog/wire"
+	"github.com/canal-relay/canal-relay/relay/binlog/source"
 )
 
 // ErrDenied says that the source does not let the account in, or does not let
 // it do what a stream needs.
-var ErrDenied = errors.New("the source denies access")
+var ErrDenied = source.ErrDenied
 
-// Errors of the servers, by what they mean here:
-// https://dev.mysql.com/doc/mysql-errors/9.4/en/server-error-reference.html
-var (
-	// The account cannot log in: unknown or wrong password, host, locked, expired.
-	loginDenied = []uint16{1045, 1130, 1524, 1698, 1820, 1862, 3118, 3955, 4151}
-	// A privilege is missing: of a database, a table, all. 1045 once logged in is
-	// MySQL's answer to COM_REGISTER_SLAVE.
-	rightDenied = []uint16{1044, 1045, 1142, 1227}
-	// The server is on its way down, up, or full.
-	busy = []uint16{1040, 1053, 1129, 1203, 1226, 1927, 3168}
-)
+// Report is what a check of a source found.
+type Report struct {
+	source.Server
+	Account string   // the account that the source matched, user@host
+	Missing []string // privileges that the account lacks
+	Grant   string   // the statement that an administrator runs to add them; empty when none is missing
+}
 
 // explain says what a refusal of the source means for an account that could log
 // in, and what can be done.
 func (r *Reader) explain(ctx context.Context, err error) error {
-	var se *wire.SourceError
-	if !errors.As(err, &se) || errors.Is(err, ErrDenied) || !slices.Contains(rightDenied, se.Code) {
+	if !source.Refused(err) {
 		return err
 	}
 	report, _ := r.check(ctx) // what it cannot tell is left out
@@ -40,15 +33,37 @@ func (r *Reader) explain(ctx context.Context, err error) error {
 	return fmt.Errorf("%w: %s: %w: an administrator runs: %s", ErrDenied, r.c.Addr, err, report.Grant)
 }
 
-// advise adds what to do to the error of a connection that was not made.
-func (c *Config) advise(err error) error {
-	var se *wire.SourceError
-	var op *net.OpError
-	switch {
-	case errors.As(err, &se) && slices.Contains(loginDenied, se.Code):
-		return fmt.Errorf("%w: %w: correct canal.instance.dbUsername or canal.instance.dbPassword, or have an administrator change the account", ErrDenied, err)
-	case errors.As(err, &op): // of a name that is not known, too
-		return fmt.Errorf("%w: %w: is a server running there? canal.instance.master.address names it", ErrAway, err)
-	}
-	return err
+// Check connects once and reports what the source is and what its account may
+// not do. It starts no dump, so that it disturbs no reader.
+func (r *Reader) Check(ctx context.Context) (Report, error) {
+	report, err := r.check(ctx)
+	return report, r.explain(ctx, err)
 }
+
+func (r *Reader) check(ctx context.Context) (Report, error) {
+	s, err := r.c.Open(ctx)
+	if err != nil {
+		return Report{}, err
+	}
+	defer s.Close()
+	report := Report{Server: s.Server}
+	if rows, err := s.Rows("SELECT CURRENT_USER()"); err == nil && len(rows) == 1 {
+		report.Account = rows[0][0]
+	}
+	rows, err := s.Rows("SHOW GRANTS")
+	if err != nil {
+		return report, err
+	}
+	var grants []string
+	for _, row := range rows {
+		grants = append(grants, row[0])
+	}
+	report.Missing = source.MissingRights(grants)
+	if len(report.Missing) > 0 {
+		user, host, _ := strings.Cut(report.Account, "@")
+		report.Grant = fmt.Sprintf("GRANT %s ON *.* TO %s@%s;", strings.Join(report.Missing, ", "), quoteText(user), quoteText(host))
+	}
+	return report, s.Usable(&r.c.Config)
+}
+
+func quoteText(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }

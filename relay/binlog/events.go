@@ -7,6 +7,7 @@ import (
 	"github.com/go-mysql-org/go-mysql/replication"
 
 	"github.com/canal-relay/canal-relay/relay/binlog/parse"
+	"github.com/canal-relay/canal-relay/relay/binlog/source"
 	"github.com/canal-relay/canal-relay/relay/position"
 )
 
@@ -17,10 +18,10 @@ var ErrPurged = errors.New("the binlog at this position was purged")
 var ErrFormat = parse.ErrFormat
 
 // ErrStart says that a stream cannot start at the position asked for.
-var ErrStart = errors.New("the stream cannot start at this position")
+var ErrStart = source.ErrStart
 
 // ErrAway says that the source could not be reached; it may be back later.
-var ErrAway = errors.New("the source cannot be reached")
+var ErrAway = source.ErrAway
 
 // Events is a source of binlog events.
 type Events interface {

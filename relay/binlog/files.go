@@ -15,6 +15,7 @@ import (
 	"github.com/go-mysql-org/go-mysql/replication"
 
 	"github.com/canal-relay/canal-relay/relay/binlog/parse"
+	"github.com/canal-relay/canal-relay/relay/binlog/source"
 	"github.com/canal-relay/canal-relay/relay/binlog/wire"
 	"github.com/canal-relay/canal-relay/relay/position"
 )
@@ -109,7 +110,7 @@ func (f *Files) file(ctx context.Context, path string, from uint64, h Handler) e
 			return fmt.Errorf("%s at %d: %w", path, at, err)
 		}
 		if format, ok := e.Event.(*replication.FormatDescriptionEvent); ok {
-			s.parser.SetFlavor(flavorOf(format.ServerVersion))
+			s.parser.SetFlavor(source.FlavorOf(format.ServerVersion))
 		}
 		if at < from {
 			if e.Header.EventType != replication.FORMAT_DESCRIPTION_EVENT {

@@ -33,16 +33,16 @@ func (r *Reader) Locate(ctx context.Context, start Start) (position.Position, er
 
 // End is the end of the source's binlog now.
 func (r *Reader) End(ctx context.Context) (position.Position, error) {
-	s, err := r.open(ctx)
+	s, err := r.c.Open(ctx)
 	if err != nil {
 		return position.Position{}, err
 	}
-	defer s.close()
+	defer s.Close()
 	query := "SHOW MASTER STATUS"
-	if !s.server.MariaDB() && versionAtLeast(s.server.Version, 8, 4) {
+	if !s.Server.MariaDB() && s.Server.AtLeast(8, 4) {
 		query = "SHOW BINARY LOG STATUS"
 	}
-	rows, err := s.rows(query)
+	rows, err := s.Rows(query)
 	if err != nil {
 		return position.Position{}, err
 	}
@@ -53,16 +53,16 @@ func (r *Reader) End(ctx context.Context) (position.Position, error) {
 	if err != nil {
 		return position.Position{}, fmt.Errorf("%s: %w", query, err)
 	}
-	p := position.Position{File: rows[0][0], Offset: offset, ServerID: s.server.ID, Time: time.Unix(time.Now().Unix(), 0)}
-	if s.server.MariaDB() {
-		rows, err = s.rows("SELECT @@global.gtid_binlog_pos")
+	p := position.Position{File: rows[0][0], Offset: offset, ServerID: s.Server.ID, Time: time.Unix(time.Now().Unix(), 0)}
+	if s.Server.MariaDB() {
+		rows, err = s.Rows("SELECT @@global.gtid_binlog_pos")
 		if err != nil {
 			return p, err
 		}
 		if len(rows) == 1 {
 			p.GTIDs = rows[0][0]
 		}
-	} else if len(rows[0]) > 4 && s.server.GTID() {
+	} else if len(rows[0]) > 4 && s.Server.GTID() {
 		p.GTIDs = strings.Join(strings.Fields(rows[0][4]), "")
 	}
 	return p, nil
@@ -189,11 +189,4 @@ func (h *scan) HandleEvent(e *replication.BinlogEvent) error {
 		return errFound
 	}
 	return nil
-}
-
-// versionAtLeast compares the first two numbers of a server version.
-func versionAtLeast(version string, major, minor int) bool {
-	var a, b int
-	_, _ = fmt.Sscanf(version, "%d.%d", &a, &b)
-	return a > major || a == major && b >= minor
 }

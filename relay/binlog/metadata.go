@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/canal-relay/canal-relay/relay/binlog/source"
 	"github.com/canal-relay/canal-relay/relay/binlog/wire"
 	"github.com/canal-relay/canal-relay/relay/schema"
 )
@@ -67,7 +67,7 @@ func (r *Reader) ask(ctx context.Context, query string) ([][]string, error) {
 			}
 		}
 	}
-	if err != nil && !errors.Is(err, ErrAway) && (se == nil || slices.Contains(busy, se.Code)) {
+	if err != nil && !errors.Is(err, ErrAway) && (se == nil || source.Busy(se)) {
 		err = fmt.Errorf("%w: %w", ErrAway, err)
 	}
 	return rows, r.explain(ctx, err)
@@ -75,24 +75,24 @@ func (r *Reader) ask(ctx context.Context, query string) ([][]string, error) {
 
 func (r *Reader) query(ctx context.Context, query string) ([][]string, error) {
 	if r.meta == nil {
-		s, err := r.c.dial(ctx)
+		s, err := r.c.Dial(ctx)
 		if err != nil {
 			return nil, err
 		}
 		r.meta = s
 		// sql_mode decides how the definition is quoted.
-		if err := s.exec("SET NAMES utf8mb4", "SET SESSION sql_mode='', SESSION sql_quote_show_create=1"); err != nil {
+		if err := s.Exec("SET NAMES utf8mb4", "SET SESSION sql_mode='', SESSION sql_quote_show_create=1"); err != nil {
 			return nil, err
 		}
 	}
-	stop := context.AfterFunc(ctx, r.meta.close)
+	stop := context.AfterFunc(ctx, r.meta.Close)
 	defer stop()
-	return r.meta.rows(query)
+	return r.meta.Rows(query)
 }
 
 func (r *Reader) drop() {
 	if r.meta != nil {
-		r.meta.close()
+		r.meta.Close()
 		r.meta = nil
 	}
 }

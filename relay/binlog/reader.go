@@ -12,6 +12,7 @@ import (
 	"github.com/go-mysql-org/go-mysql/replication"
 
 	"github.com/canal-relay/canal-relay/relay/binlog/parse"
+	"github.com/canal-relay/canal-relay/relay/binlog/source"
 	"github.com/canal-relay/canal-relay/relay/binlog/wire"
 	"github.com/canal-relay/canal-relay/relay/position"
 )
@@ -23,7 +24,7 @@ type Reader struct {
 	log *slog.Logger
 
 	mu   sync.Mutex
-	meta *session // for definitions; nil until asked, and after a failure
+	meta *source.Conn // for definitions; nil until asked, and after a failure
 }
 
 // NewReader returns a Reader; it connects to nothing.
@@ -31,7 +32,7 @@ func NewReader(c Config, l *slog.Logger) (*Reader, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	c.defaults()
+	c.Complete()
 	return &Reader{c: c, log: orDiscard(l)}, nil
 }
 
@@ -59,28 +60,28 @@ func (r *Reader) Run(ctx context.Context, from position.Position, h Handler) err
 }
 
 func (r *Reader) run(ctx context.Context, from position.Position, h Handler) error {
-	s, err := r.open(ctx)
+	s, err := r.c.Open(ctx)
 	if err != nil {
 		return err
 	}
-	defer s.close()
-	if err := s.usable(&r.c); err != nil {
+	defer s.Close()
+	if err := s.Usable(&r.c.Config); err != nil {
 		return err
 	}
 	if from, err = r.begin(ctx, s, from); err != nil {
 		return err
 	}
-	if err := s.replica(&r.c); err != nil {
+	if err := s.Replica(&r.c.Config); err != nil {
 		return err
 	}
-	if err := s.dump(&r.c, from); err != nil {
+	if err := s.Dump(&r.c.Config, from); err != nil {
 		return err
 	}
 	begin := func() error {
-		r.log.Info("reading binlog", "source", r.c.Addr, "version", s.server.Version, "file", from.File, "offset", from.Offset, "gtids", from.GTIDs)
+		r.log.Info("reading binlog", "source", r.c.Addr, "version", s.Server.Version, "file", from.File, "offset", from.Offset, "gtids", from.GTIDs)
 		return h.Begin(from)
 	}
-	return r.named(ctx, from, s.stream(&opening{Handler: h, begin: begin}))
+	return r.named(ctx, from, stream(s, &opening{Handler: h, begin: begin}))
 }
 
 // opening is a handler whose stream begins with the first event: the source may
@@ -107,31 +108,18 @@ func (o *opening) Idle() error {
 	return o.Handler.Idle()
 }
 
-// open connects and asks the server what it is.
-func (r *Reader) open(ctx context.Context) (*session, error) {
-	s, err := r.c.dial(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if err := s.inspect(); err != nil {
-		s.close()
-		return nil, fmt.Errorf("source %s: %w", r.c.Addr, err)
-	}
-	return s, nil
-}
-
 // begin settles where the stream starts: the configured start for a zero
 // position; for another server's file position without a usable GTID set, its
 // time.
-func (r *Reader) begin(ctx context.Context, s *session, from position.Position) (position.Position, error) {
+func (r *Reader) begin(ctx context.Context, s *source.Conn, from position.Position) (position.Position, error) {
 	var err error
-	foreign := from.ServerUUID != "" && s.server.UUID != "" && from.ServerUUID != s.server.UUID
+	foreign := from.ServerUUID != "" && s.Server.UUID != "" && from.ServerUUID != s.Server.UUID
 	switch {
 	case from.IsZero():
 		from, err = r.Locate(ctx, r.c.Start)
-	case foreign && (from.GTIDs == "" || !s.server.GTID()):
+	case foreign && (from.GTIDs == "" || !s.Server.GTID()):
 		if r.c.Fallback <= 0 || from.Time.IsZero() {
-			return from, fmt.Errorf("%w: %s:%d was read from server %s, and %s is server %s: choose a position there with canal-relay cursor set", ErrStart, from.File, from.Offset, from.ServerUUID, r.c.Addr, s.server.UUID)
+			return from, fmt.Errorf("%w: %s:%d was read from server %s, and %s is server %s: choose a position there with canal-relay cursor set", ErrStart, from.File, from.Offset, from.ServerUUID, r.c.Addr, s.Server.UUID)
 		}
 		r.log.Warn("the stored position is another server's, searching by its time", "position", from.File, "server", from.ServerUUID, "time", from.Time)
 		prepared := from.Prepared // of the other server, unless the search finds them here
@@ -142,20 +130,20 @@ func (r *Reader) begin(ctx context.Context, s *session, from position.Position) 
 			}
 		}
 	}
-	from.ServerUUID = s.server.UUID
-	from.Host, from.Port = r.c.hostPort()
+	from.ServerUUID = s.Server.UUID
+	from.Host, from.Port = r.c.HostPort()
 	return from, err
 }
 
 // stream hands the dump's events on until it ends.
-func (s *session) stream(h Handler) error {
-	p := parse.New(s.server.Flavor)
-	in := s.packets(h.Idle)
+func stream(s *source.Conn, h Handler) error {
+	p := parse.New(s.Server.Flavor)
+	in := s.Packets(h.Idle)
 	for {
 		raw, err := in.Next()
 		if err != nil {
-			if s.link.Failed() != nil {
-				return s.link.Failed()
+			if s.Failed() != nil {
+				return s.Failed()
 			}
 			return err
 		}
@@ -210,12 +198,12 @@ func (r *Reader) left(ctx context.Context) string {
 
 // files lists the source's binlog files, oldest first.
 func (r *Reader) files(ctx context.Context) ([]string, error) {
-	s, err := r.open(ctx)
+	s, err := r.c.Open(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer s.close()
-	rows, err := s.rows("SHOW BINARY LOGS")
+	defer s.Close()
+	rows, err := s.Rows("SHOW BINARY LOGS")
 	if err != nil {
 		return nil, err
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/canal-relay/canal-relay/relay/binlog"
 	"github.com/canal-relay/canal-relay/relay/binlog/binlogtest"
+	"github.com/canal-relay/canal-relay/relay/binlog/source"
 	"github.com/canal-relay/canal-relay/relay/position"
 	"github.com/canal-relay/canal-relay/relay/schema"
 )
@@ -58,8 +59,8 @@ func (h *recorder) count(kind replication.EventType) (n int) {
 }
 
 func config(s *binlogtest.Server) binlog.Config {
-	return binlog.Config{Addr: s.Addr(), User: binlogtest.User, Password: binlogtest.Password, ServerID: 4711,
-		ReplicaUUID: "99999999-0000-0000-0000-000000000001", Heartbeat: time.Second}
+	return binlog.Config{Config: source.Config{Addr: s.Addr(), User: binlogtest.User, Password: binlogtest.Password, ServerID: 4711,
+		ReplicaUUID: "99999999-0000-0000-0000-000000000001", Heartbeat: time.Second}}
 }
 
 func open(t *testing.T, c binlog.Config) *binlog.Reader {

@@ -222,16 +222,16 @@ func (r *reader) dataDir() string {
 
 func (r *reader) binlog(node *Node) binlog.Config {
 	c := binlog.Config{
-		Addr:      r.text("canal.instance.master.address"),
-		User:      r.text("canal.instance.dbUsername"),
-		Password:  r.secret("canal.instance.dbPassword").Reveal(),
-		Timeout:   r.units("canal.instance.network.soTimeout", time.Second),
-		Fallback:  r.units("canal.instance.fallbackIntervalInSeconds", time.Second),
-		Latest:    r.boolean("canal.auto.reset.latest.pos.mode"),
-		Formats:   r.list("canal.instance.binlog.format"),
-		RowImages: r.list("canal.instance.binlog.image"),
-		Start:     r.start(),
+		Fallback: r.units("canal.instance.fallbackIntervalInSeconds", time.Second),
+		Latest:   r.boolean("canal.auto.reset.latest.pos.mode"),
+		Start:    r.start(),
 	}
+	c.Addr = r.text("canal.instance.master.address")
+	c.User = r.text("canal.instance.dbUsername")
+	c.Password = r.secret("canal.instance.dbPassword").Reveal()
+	c.Timeout = r.units("canal.instance.network.soTimeout", time.Second)
+	c.Formats = r.list("canal.instance.binlog.format")
+	c.RowImages = r.list("canal.instance.binlog.image")
 	if c.Addr == "" {
 		r.blame("canal.instance.master.address", "it is missing: set the source as host:port")
 	} else if err := checkAddress(c.Addr); err != nil {

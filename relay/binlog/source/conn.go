@@ -1,7 +1,8 @@
-package binlog
+package source
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -19,18 +20,33 @@ import (
 	"github.com/canal-relay/canal-relay/relay/position"
 )
 
-// session is one connection to the source.
-type session struct {
-	conn   *client.Conn
-	link   *wire.Link
-	stop   func() bool
-	server Server
+// Conn is one connection to a source. It ends with the context that it was
+// opened with.
+type Conn struct {
+	Server Server // what Inspect found
+
+	conn *client.Conn
+	link *wire.Link
+	stop func() bool
 }
 
-// dial opens a connection that closes when ctx ends. Its statements are bounded
+// Open connects, and asks the server what it is.
+func (c *Config) Open(ctx context.Context) (*Conn, error) {
+	s, err := c.Dial(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.inspect(); err != nil {
+		s.Close()
+		return nil, fmt.Errorf("source %s: %w", c.Addr, err)
+	}
+	return s, nil
+}
+
+// Dial opens a connection that closes when ctx ends. Its statements are bounded
 // by the configured timeout. TCP keep-alive is the dialer's.
-func (c *Config) dial(ctx context.Context) (*session, error) {
-	s := &session{}
+func (c *Config) Dial(ctx context.Context) (*Conn, error) {
+	s := &Conn{}
 	dialer := net.Dialer{Timeout: c.DialTimeout, KeepAlive: 30 * time.Second}
 	dial := func(ctx context.Context, network, addr string) (net.Conn, error) {
 		conn, err := dialer.DialContext(ctx, network, addr)
@@ -41,19 +57,28 @@ func (c *Config) dial(ctx context.Context) (*session, error) {
 		s.stop = context.AfterFunc(ctx, func() { conn.Close() })
 		return s.link, nil
 	}
+	password, err := c.password()
+	if err != nil {
+		return nil, fmt.Errorf("%w: password of the source: %w", ErrAway, err)
+	}
 	options := func(conn *client.Conn) error {
 		conn.ReadTimeout, conn.WriteTimeout = c.Timeout, c.Timeout
 		if c.TLS != nil {
-			conn.SetTLSConfig(c.TLS)
+			conn.SetTLSConfig(c.tlsFor())
 		}
 		conn.SetAttributes(map[string]string{"program_name": "canal-relay"})
 		return nil
 	}
-	var err error
-	s.conn, err = c.handshake(ctx, dial, options)
+	s.conn, err = c.handshake(ctx, password, dial, options)
+	if c.TLS != nil && c.TLSOptional && err != nil && strings.Contains(err.Error(), noTLS) {
+		s.Close()
+		plain := *c
+		plain.TLS = nil
+		return plain.Dial(ctx)
+	}
 	if err != nil {
 		if s.link != nil {
-			s.close()
+			s.Close()
 		}
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
@@ -63,26 +88,38 @@ func (c *Config) dial(ctx context.Context) (*session, error) {
 	return s, nil
 }
 
+// tlsFor names the server that is expected, unless a name is configured.
+func (c *Config) tlsFor() *tls.Config {
+	settings := c.TLS.Clone()
+	if settings.ServerName == "" {
+		settings.ServerName, _ = c.HostPort()
+	}
+	return settings
+}
+
+// noTLS is what go-mysql says of a server without TLS.
+const noTLS = "does not support TLS"
+
 // handshake connects and logs in. An answer that go-mysql does not expect makes
 // it panic (an error in place of the server's public key does).
-func (c *Config) handshake(ctx context.Context, dial client.Dialer, options client.Option) (conn *client.Conn, err error) {
+func (c *Config) handshake(ctx context.Context, password string, dial client.Dialer, options client.Option) (conn *client.Conn, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("unexpected answer of the server while logging in: %v", r)
 		}
 	}()
-	return client.ConnectWithDialer(ctx, "tcp", c.Addr, c.User, c.Password, "", dial, options)
+	return client.ConnectWithDialer(ctx, "tcp", c.Addr, c.User, password, "", dial, options)
 }
 
-// close ends the connection without a word to the server, so that it cannot
+// Close ends the connection without a word to the server, so that it cannot
 // block or dial.
-func (s *session) close() {
+func (s *Conn) Close() {
 	s.stop()
 	_ = s.link.Close()
 }
 
-// exec runs statements, each on its own.
-func (s *session) exec(statements ...string) error {
+// Exec runs statements, each on its own.
+func (s *Conn) Exec(statements ...string) error {
 	for _, q := range statements {
 		if _, err := s.conn.Execute(q); err != nil {
 			return fmt.Errorf("%s: %w", q, plain(err))
@@ -91,8 +128,8 @@ func (s *session) exec(statements ...string) error {
 	return nil
 }
 
-// rows runs a query and returns its values as text; NULL is empty.
-func (s *session) rows(query string) ([][]string, error) {
+// Rows runs a query and returns its values as text; NULL is empty.
+func (s *Conn) Rows(query string) ([][]string, error) {
 	r, err := s.conn.Execute(query)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", query, plain(err))
@@ -115,9 +152,9 @@ func (s *session) rows(query string) ([][]string, error) {
 	return out, nil
 }
 
-// replica makes the connection one that the source takes for a replica: the
+// Replica makes the connection one that the source takes for a replica: the
 // session variables of design §5, then COM_REGISTER_SLAVE.
-func (s *session) replica(c *Config) error {
+func (s *Conn) Replica(c *Config) error {
 	beat := c.Heartbeat.Nanoseconds()
 	statements := []string{
 		"SET SESSION net_write_timeout=7200, SESSION net_read_timeout=7200",
@@ -127,10 +164,10 @@ func (s *session) replica(c *Config) error {
 	if c.ReplicaUUID != "" {
 		statements = append(statements, fmt.Sprintf("SET @slave_uuid='%s', @replica_uuid='%s'", c.ReplicaUUID, c.ReplicaUUID))
 	}
-	if s.server.MariaDB() {
+	if s.Server.MariaDB() {
 		statements = append(statements, "SET @mariadb_slave_capability=4")
 	}
-	if err := s.exec(statements...); err != nil {
+	if err := s.Exec(statements...); err != nil {
 		return err
 	}
 	if err := s.command(registerCommand(c)); err != nil {
@@ -142,18 +179,29 @@ func (s *session) replica(c *Config) error {
 	return nil
 }
 
-// dump asks for the events from a position on: by GTID set where position and
+// Scanner makes the connection one that a dump can be asked for, without
+// registering it as a replica.
+func (s *Conn) Scanner() error {
+	err := s.Exec("SET SESSION net_write_timeout=7200", "SET @master_binlog_checksum=@@global.binlog_checksum, @source_binlog_checksum=@@global.binlog_checksum",
+		fmt.Sprintf("SET @master_heartbeat_period=%d, @source_heartbeat_period=%d", time.Second, time.Second))
+	if err == nil && s.Server.MariaDB() {
+		err = s.Exec("SET @mariadb_slave_capability=4")
+	}
+	return err
+}
+
+// Dump asks for the events from a position on: by GTID set where position and
 // source have one, else by file and offset.
-func (s *session) dump(c *Config, from position.Position) error {
-	if from.GTIDs != "" && s.server.GTID() {
-		if !s.server.MariaDB() {
+func (s *Conn) Dump(c *Config, from position.Position) error {
+	if from.GTIDs != "" && s.Server.GTID() {
+		if !s.Server.MariaDB() {
 			set, err := mysql.ParseMysqlGTIDSet(from.GTIDs)
 			if err != nil {
 				return fmt.Errorf("%w: GTID set %q: %w", ErrStart, from.GTIDs, err)
 			}
 			return s.command(dumpGTIDCommand(c.ServerID, set.Encode()))
 		}
-		err := s.exec(fmt.Sprintf("SET @slave_connect_state='%s'", from.GTIDs),
+		err := s.Exec(fmt.Sprintf("SET @slave_connect_state='%s'", from.GTIDs),
 			"SET @slave_gtid_strict_mode=0, @slave_gtid_ignore_duplicates=0")
 		if err != nil {
 			return err
@@ -167,20 +215,23 @@ func (s *session) dump(c *Config, from position.Position) error {
 		return fmt.Errorf("%w: %s:%d lies beyond 4 GiB, where a dump by file cannot begin; turn GTIDs on, or choose a later position", ErrStart, from.File, from.Offset)
 	}
 	flags := replication.BINLOG_DUMP_NEVER_STOP
-	if s.server.MariaDB() {
+	if s.Server.MariaDB() {
 		flags = replication.BINLOG_SEND_ANNOTATE_ROWS_EVENT
 	}
 	return s.command(dumpCommand(c.ServerID, flags, from.File, uint32(max(from.Offset, 4))))
 }
 
-// packets switches the connection to streaming; idle is called before a read blocks.
-func (s *session) packets(idle func() error) *wire.Packets {
+// Packets switches the connection to streaming; idle is called before a read blocks.
+func (s *Conn) Packets(idle func() error) *wire.Packets {
 	_ = s.link.SetDeadline(time.Time{})
 	s.link.Stream(idle)
 	return wire.NewPackets(s.conn.Conn.Conn)
 }
 
-func (s *session) command(body []byte) error {
+// Failed is the error with which idle ended the stream, nil if it did not.
+func (s *Conn) Failed() error { return s.link.Failed() }
+
+func (s *Conn) command(body []byte) error {
 	s.conn.ResetSequence()
 	if err := s.conn.WritePacket(append(make([]byte, 4, 4+len(body)), body...)); err != nil {
 		return fmt.Errorf("send command: %w", plain(err))
