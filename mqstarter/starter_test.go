@@ -268,6 +268,9 @@ func want(t *testing.T, what string, got, want any) {
 	}
 }
 
+// wait lets d pass and everything that is due happen.
+func wait(d time.Duration) { time.Sleep(d); synctest.Wait() }
+
 func TestPositionFollowsTheAcknowledgedPrefix(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t, whole(1, "a"), whole(2, "b"), whole(3, "c"))
@@ -276,14 +279,14 @@ func TestPositionFollowsTheAcknowledgedPrefix(t *testing.T) {
 		want(t, "parcels sent without an acknowledgement", f.producer.count(), 3)
 		f.producer.ack(3, nil)
 		f.producer.ack(2, nil)
-		time.Sleep(3 * f.config.FlushPeriod)
+		wait(3 * f.config.FlushPeriod)
 		want(t, "saved while the first parcel is open", f.cursor.list(), "")
 		want(t, "released", f.source.released, []uint64{})
 		f.producer.ack(1, nil)
-		time.Sleep(2 * f.config.FlushPeriod)
+		wait(2 * f.config.FlushPeriod)
 		want(t, "saved", f.cursor.list(), "c")
 		want(t, "released", f.source.released, []uint64{1, 2, 3})
-		time.Sleep(3 * f.config.FlushPeriod)
+		wait(3 * f.config.FlushPeriod)
 		want(t, "saved again without a move", f.cursor.list(), "c")
 		f.cancel(errLost)
 		want(t, "result", f.ended(t), nil)
@@ -298,10 +301,10 @@ func TestPositionStandsAtTransactionEnds(t *testing.T) {
 		for n := 1; n <= 3; n++ {
 			f.producer.ack(n, nil)
 		}
-		time.Sleep(2 * f.config.FlushPeriod)
+		wait(2 * f.config.FlushPeriod)
 		want(t, "saved in the middle of a transaction", f.cursor.list(), "a")
 		f.producer.ack(4, nil)
-		time.Sleep(2 * f.config.FlushPeriod)
+		wait(2 * f.config.FlushPeriod)
 		want(t, "saved", f.cursor.list(), "a d")
 		f.cancel(errLost)
 		f.ended(t)
@@ -313,7 +316,7 @@ func TestEmptyBatchMovesThePosition(t *testing.T) {
 		f := newFixture(t, &event.Batch{ID: 1, Resume: position.Position{File: "idle"}})
 		f.producer.auto = func(_ int, done func(error)) { done(nil) }
 		f.start(t)
-		time.Sleep(2 * f.config.FlushPeriod)
+		wait(2 * f.config.FlushPeriod)
 		want(t, "saved", f.cursor.list(), "idle")
 		f.cancel(errLost)
 		f.ended(t)
@@ -346,7 +349,7 @@ func TestDrainSettlesAndSaves(t *testing.T) {
 			t.Error("the source still runs")
 		}
 		f.source.batches <- whole(3, "c")
-		time.Sleep(time.Second)
+		wait(time.Second)
 		f.producer.ack(1, nil)
 		f.producer.ack(2, nil)
 		want(t, "result", f.ended(t), nil)
@@ -395,7 +398,7 @@ func TestEndOfFiles(t *testing.T) {
 		f := newFixture(t, whole(1, "a"), whole(2, "b"))
 		f.source.broken <- io.EOF
 		f.producer.auto = func(_ int, done func(error)) {
-			time.AfterFunc(2*f.config.DrainTimeout, func() { done(nil) }) // a reader in no hurry
+			time.AfterFunc(2*f.config.DrainTimeout+f.config.FlushPeriod/2, func() { done(nil) }) // a reader in no hurry
 		}
 		f.start(t)
 		want(t, "result", f.ended(t), io.EOF)
@@ -499,9 +502,9 @@ func TestFailedSaveIsTriedAgain(t *testing.T) {
 		f.start(t)
 		synctest.Wait()
 		f.producer.ack(1, nil)
-		time.Sleep(2*f.config.FlushPeriod + f.config.FlushPeriod/2)
+		wait(2*f.config.FlushPeriod + f.config.FlushPeriod/2)
 		f.producer.ack(2, nil)
-		time.Sleep(3 * f.config.FlushPeriod)
+		wait(3 * f.config.FlushPeriod)
 		want(t, "saved", f.cursor.list(), "b")
 		f.cancel(errLost)
 		f.ended(t)

@@ -35,7 +35,7 @@ func live(t *testing.T, f func(t *testing.T, admin *client.Conn, c binlog.Config
 			defer execute(t, admin, "DROP USER "+user)
 			c := binlog.Config{}
 			c.Addr, c.User, c.Password, c.Heartbeat = addr, user, "relay", time.Second
-			c.ServerID, c.ReplicaUUID = 77000 + uint32(os.Getpid()%1000), "99999999-0000-0000-0000-000000000077"
+			c.ServerID, c.ReplicaUUID = 77000+uint32(os.Getpid()%1000), "99999999-0000-0000-0000-000000000077"
 			f(t, admin, c)
 		})
 	}

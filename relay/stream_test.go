@@ -23,7 +23,7 @@ func reader(t testing.TB, s *binlogtest.Server, change func(*binlog.Config)) *bi
 	t.Helper()
 	c := binlog.Config{}
 	c.Addr, c.User, c.Password = s.Addr(), binlogtest.User, binlogtest.Password
-	c.ServerID, c.ReplicaUUID, c.Heartbeat = 1234, "99999999-0000-0000-0000-000000000001", time.Second
+	c.ServerID, c.ReplicaUUID, c.Heartbeat = 1234, "99999999-0000-0000-0000-000000000001", 15*time.Second
 	if change != nil {
 		change(&c)
 	}
@@ -38,7 +38,7 @@ func reader(t testing.TB, s *binlogtest.Server, change func(*binlog.Config)) *bi
 // follow relays from a server until enough says so.
 func follow(t *testing.T, r *Relay, enough func([]seen) bool, each func(*event.Batch)) []seen {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	r.retry = time.Millisecond
 	var group errgroup.Group

@@ -65,7 +65,8 @@ func badConf(t *testing.T, server string, instances map[string]string) string {
 func runCommand(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, errs bytes.Buffer
-	code = run(t.Context(), args, func(string) (string, bool) { return "", false }, &out, &errs)
+	env := func(key string) (string, bool) { return "192.0.2.1", key == "canal.register.ip" } // whatever this host has
+	code = run(t.Context(), args, env, &out, &errs)
 	return code, out.String(), errs.String()
 }
 

@@ -62,7 +62,8 @@ var allowed = map[string][]string{
 		"relay/event/tablemap", "relay/sqltext",
 	},
 	"mqstarter/message":           {"relay/event", "relay/position"},
-	"mqstarter/kafka":             {"mqstarter/message", "relay/position"},
+	"mqstarter/kafka/positions":   {"relay/position"},
+	"mqstarter/kafka":             {"mqstarter/kafka/positions", "mqstarter/message", "relay/position"},
 	"mqstarter/kafka/schematopic": {"mqstarter/kafka", "relay/position", "relay/schema"},
 	"mqstarter": {
 		"metrics", "mqstarter/message", "mqstarter/route", "relay/event", "relay/position",

@@ -168,6 +168,7 @@ func TestSetCursorLosesToWhoDoesNotHold(t *testing.T) {
 		s.PutEphemeral(runningAt, []byte(`{"active":true,"address":"java1:11111"}`))
 		first := owner(t, s).Czxid
 		go func() {
+			time.Sleep(time.Millisecond) // who asked looks again only later, not in between
 			for strings.Contains(string(owner(t, s).Data), "true") {
 				time.Sleep(time.Millisecond)
 			}

@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"net"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -68,6 +70,21 @@ func producer(t *testing.T, brokers []string, change func(*Config)) (*Producer, 
 	return p, log
 }
 
+// freePort is a port without a server. It lies below those that the kernel
+// hands out, so that nobody takes it while a broker is away.
+func freePort(t *testing.T) int {
+	t.Helper()
+	for range 100 {
+		port := 20000 + rand.IntN(12000)
+		if l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port)); err == nil {
+			l.Close()
+			return port
+		}
+	}
+	t.Fatal("no free port")
+	return 0
+}
+
 func claim(t *testing.T, p *Producer) {
 	t.Helper()
 	if _, err := p.Claim(t.Context(), 1); !errors.Is(err, position.ErrNone) {
@@ -87,7 +104,7 @@ func outcome(t *testing.T, done chan error) error {
 	select {
 	case err := <-done:
 		return err
-	case <-time.After(20 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("the parcel was not settled")
 		return nil
 	}
@@ -106,7 +123,7 @@ func read(t *testing.T, c *kfake.Cluster, topic string, n int) map[int32][]strin
 		t.Fatal(err)
 	}
 	defer client.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	got := make(map[int32][]string)
 	for n > 0 && ctx.Err() == nil {
@@ -230,19 +247,26 @@ func TestMissingPartition(t *testing.T) {
 }
 
 func TestMissingTopic(t *testing.T) {
-	c := cluster(t)
-	for create, wait := range map[Create]time.Duration{CreateNever: time.Second, CreateBroker: topicWait + 2*time.Second} {
+	for create, most := range map[Create]int32{CreateNever: 2, CreateBroker: int32(topicWait/topicPause) + 2} {
 		t.Run(string(create), func(t *testing.T) {
 			t.Parallel()
+			c := cluster(t)
+			var asked atomic.Int32
+			c.ControlKey(int16(kmsg.Metadata), func(r kmsg.Request) (kmsg.Response, error, bool) {
+				c.KeepControl()
+				if len(r.(*kmsg.MetadataRequest).Topics) == 1 {
+					asked.Add(1)
+				}
+				return nil, nil, false
+			})
 			p, _ := producer(t, c.ListenAddrs(), func(c *Config) { c.Create = create; c.Topics = map[string]int32{"absent": 1} })
-			began := time.Now()
 			_, err := p.Claim(t.Context(), 1)
 			if err == nil || !strings.Contains(err.Error(), "topic absent does not exist") ||
 				!strings.Contains(err.Error(), "--create --topic absent --partitions 1") {
 				t.Errorf("got %v", err)
 			}
-			if took := time.Since(began); took > wait {
-				t.Errorf("it took %s", took)
+			if n := asked.Load(); n > most {
+				t.Errorf("asked %d times, want %d", n, most)
 			}
 		})
 	}
@@ -271,13 +295,8 @@ func TestTopicIsCreated(t *testing.T) {
 }
 
 func TestBrokerAwayAtStart(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	addr := l.Addr().(*net.TCPAddr)
-	l.Close()
-	p, log := producer(t, []string{addr.String()}, nil)
+	port := freePort(t)
+	p, log := producer(t, []string{fmt.Sprintf("127.0.0.1:%d", port)}, nil)
 	claimed := make(chan error, 1)
 	go func() { _, err := p.Claim(t.Context(), 1); claimed <- err }()
 	select {
@@ -285,13 +304,13 @@ func TestBrokerAwayAtStart(t *testing.T) {
 		t.Fatalf("the claim ended without a broker: %v", err)
 	case <-time.After(2 * time.Second):
 	}
-	cluster(t, kfake.Ports(addr.Port), kfake.SeedTopics(1, "changes"))
+	cluster(t, kfake.Ports(port), kfake.SeedTopics(1, "changes"))
 	select {
 	case err := <-claimed:
 		if !errors.Is(err, position.ErrNone) {
 			t.Fatalf("claim: %v", err)
 		}
-	case <-time.After(20 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("the claim did not notice the broker")
 	}
 	if n := log.count("Kafka does not answer"); n != 1 {
@@ -310,11 +329,8 @@ func TestClaimEndsWithItsContext(t *testing.T) {
 
 func TestBrokerGoesAwayAndComesBack(t *testing.T) {
 	dir := t.TempDir()
-	c, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(1, "changes"), kfake.DataDir(dir))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, port, _ := net.SplitHostPort(c.ListenAddrs()[0])
+	port := freePort(t)
+	c := cluster(t, kfake.Ports(port), kfake.SeedTopics(1, "changes"), kfake.DataDir(dir))
 	p, _ := producer(t, c.ListenAddrs(), nil)
 	claim(t, p)
 	if err := outcome(t, send(t, p, record("changes", 0, "1"))); err != nil {
@@ -327,9 +343,7 @@ func TestBrokerGoesAwayAndComesBack(t *testing.T) {
 		t.Fatalf("settled without a broker: %v", err)
 	case <-time.After(time.Second):
 	}
-	var n int
-	fmt.Sscan(port, &n)
-	c = cluster(t, kfake.Ports(n), kfake.DataDir(dir))
+	c = cluster(t, kfake.Ports(port), kfake.DataDir(dir))
 	for _, done := range []chan error{second, third} {
 		if err := outcome(t, done); err != nil {
 			t.Fatal(err)
@@ -344,21 +358,18 @@ func TestCloseDropsWhatIsNotAcknowledged(t *testing.T) {
 	c := cluster(t, kfake.SeedTopics(1, "changes"))
 	p, _ := producer(t, c.ListenAddrs(), nil)
 	claim(t, p)
-	hold := make(chan struct{})
+	arrived, hold := make(chan struct{}), make(chan struct{})
 	defer close(hold)
+	// Not with SleepControl: a cluster that is closed while it wakes a request may stay behind, locked.
 	c.ControlKey(int16(kmsg.Produce), func(kmsg.Request) (kmsg.Response, error, bool) {
-		c.KeepControl()
-		c.SleepControl(func() { <-hold })
-		return nil, nil, false
+		close(arrived)
+		<-hold
+		return nil, nil, true
 	})
 	done := send(t, p, record("changes", 0, "1"))
-	time.Sleep(50 * time.Millisecond) // let the request reach the broker
-	began := time.Now()
-	if err := p.Close(t.Context()); err != nil {
+	<-arrived
+	if err := p.Close(t.Context()); err != nil { // the broker answers after it
 		t.Error(err)
-	}
-	if took := time.Since(began); took > 300*time.Millisecond {
-		t.Errorf("closing took %s", took)
 	}
 	if err := outcome(t, done); err == nil {
 		t.Error("a record that was not acknowledged counts as written")
@@ -392,7 +403,7 @@ func TestSASL(t *testing.T) {
 			if strings.Contains(err.Error(), "wr0ng") {
 				t.Errorf("the password is in the error: %v", err)
 			}
-			if took := time.Since(began); took > 5*time.Second {
+			if took := time.Since(began); took > 30*time.Second {
 				t.Errorf("it took %s", took)
 			}
 		})

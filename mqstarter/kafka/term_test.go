@@ -87,7 +87,7 @@ func run(t *testing.T, c *kfake.Cluster, routes route.Config, window int, tables
 	s := mqstarter.New(config, cur,
 		func(position.Resume) (mqstarter.Source, error) { return &statements{tables: tables}, nil },
 		func() (mqstarter.Producer, error) { return kafka.New(kc, log) }, nil, log)
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	err = s.Run(ctx, 7)
 	return cur.file, err

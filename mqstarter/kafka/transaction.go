@@ -135,7 +135,7 @@ func (p *Transactional) Claim(ctx context.Context, epoch int64) (position.Resume
 	if last == nil || last.Position.IsZero() {
 		return position.Resume{}, position.ErrNone
 	}
-	return last.resume(), nil
+	return last.Resume(), nil
 }
 
 // Begin writes the first record of the term: who claims the destination, at the

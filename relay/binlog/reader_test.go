@@ -60,7 +60,7 @@ func (h *recorder) count(kind replication.EventType) (n int) {
 
 func config(s *binlogtest.Server) binlog.Config {
 	return binlog.Config{Config: source.Config{Addr: s.Addr(), User: binlogtest.User, Password: binlogtest.Password, ServerID: 4711,
-		ReplicaUUID: "99999999-0000-0000-0000-000000000001", Heartbeat: time.Second}}
+		ReplicaUUID: "99999999-0000-0000-0000-000000000001", Heartbeat: 15 * time.Second}}
 }
 
 func open(t *testing.T, c binlog.Config) *binlog.Reader {
@@ -120,7 +120,7 @@ func TestRun(t *testing.T) {
 	for _, q := range s.Queries() {
 		sets += q + "\n"
 	}
-	for _, want := range []string{"@master_binlog_checksum=@@global.binlog_checksum", "@master_heartbeat_period=1000000000", "net_write_timeout"} {
+	for _, want := range []string{"@master_binlog_checksum=@@global.binlog_checksum", "@master_heartbeat_period=15000000000", "net_write_timeout"} {
 		if !strings.Contains(sets, want) {
 			t.Errorf("no %s in\n%s", want, sets)
 		}

@@ -17,8 +17,8 @@ import (
 // the default, but for what names servers, users and topics.
 func TestSampleConfiguration(t *testing.T) {
 	const sample = "../../../deploy/conf"
-	env := func(string) (string, bool) { return "", false }
-	node, findings, err := Load(sample, env)
+	env := map[string]string{"canal.register.ip": "192.0.2.1"} // whatever this host has
+	node, findings, err := Load(sample, func(k string) (string, bool) { v, ok := env[k]; return v, ok })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,7 +26,7 @@ func TestSampleConfiguration(t *testing.T) {
 		t.Fatal("the sample has no destination example")
 	}
 	for _, f := range findings {
-		if f.Verdict != keys.Honoured {
+		if _, set := env[f.Key]; f.Verdict != keys.Honoured && !set {
 			t.Errorf("%s", f)
 		}
 	}
@@ -56,7 +56,7 @@ func TestSampleConfiguration(t *testing.T) {
 	c.server = []string{"canal.serverMode = kafka", "canal.destinations = shop", "canal.zkServers = 127.0.0.1:2181", "kafka.bootstrap.servers = 127.0.0.1:9092"}
 	c.instance = []string{"canal.instance.master.address = 127.0.0.1:3306", "canal.instance.dbUsername = canal", "canal.instance.dbPassword = canal", "canal.mq.topic = example",
 		"canal.instance.binlog.format = ROW,STATEMENT,MIXED", "canal.instance.binlog.image = FULL,MINIMAL,NOBLOB", `canal.instance.filter.black.regex = mysql\\.slave_.*`}
-	c.env = nil
+	c.env = env
 	plain := c.mustLoad()
 	for _, n := range []*Node{plain, node} {
 		n.Dir = ""

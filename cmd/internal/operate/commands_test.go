@@ -80,7 +80,7 @@ func TestCommandsRefuse(t *testing.T) {
 		{[]string{"release", "--conf", static}, 1, "there is no election"},
 		{[]string{"release", "--conf", static, "--destination", "none"}, 2, `no destination "none"`},
 		{[]string{"release", "--conf", elected, "--timeout", "0s"}, 2, "--timeout"},
-		{[]string{"release", "--conf", elected, "--timeout", "300ms"}, 1, "connection refused"},
+		{[]string{"release", "--conf", elected, "--timeout", "3s"}, 1, "connection refused"},
 		{[]string{"cursor", "--conf", static}, 2, "unknown flag"},
 		{[]string{"cursor"}, 2, "show, export or set"},
 		{[]string{"cursor", "set", "latest", "--conf", static}, 2, "--reason"},

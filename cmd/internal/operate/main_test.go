@@ -25,7 +25,7 @@ const deadAddress = "127.0.0.1:1"
 func conf(t *testing.T, server, instance map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
-	base := map[string]string{"canal.serverMode": "kafka", "canal.destinations": "example", "canal.zkServers": "", "kafka.bootstrap.servers": deadAddress,
+	base := map[string]string{"canal.serverMode": "kafka", "canal.destinations": "example", "canal.zkServers": "", "canal.register.ip": "192.0.2.1", "kafka.bootstrap.servers": deadAddress,
 		"canal.metrics.pull.port": "0", "canal.file.data.dir": dir}
 	maps.Copy(base, server)
 	own := map[string]string{"canal.instance.master.address": deadAddress, "canal.instance.dbUsername": "canal", "canal.instance.dbPassword": "Pa55word",

@@ -19,7 +19,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func connect(t *testing.T, address string, dial zk.Dialer) *zk.Conn {
 	t.Helper()
-	conn, events, err := zk.Connect([]string{address}, 6*time.Second, zk.WithLogInfo(false), zk.WithDialer(dial))
+	conn, events, err := zk.Connect([]string{address}, time.Minute, zk.WithLogInfo(false), zk.WithDialer(dial))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,7 +153,7 @@ func event(t *testing.T, c <-chan zk.Event, kind zk.EventType, path string) {
 		if e.Type != kind || e.Path != path {
 			t.Errorf("event %v of %s, want %v of %s", e.Type, e.Path, kind, path)
 		}
-	case <-time.After(5 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatalf("no event for %s", path)
 	}
 }

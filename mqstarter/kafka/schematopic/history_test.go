@@ -3,6 +3,7 @@ package schematopic
 import (
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"net"
 	"strings"
 	"testing"
@@ -73,16 +74,26 @@ func TestHistoryOfNewerVersion(t *testing.T) {
 	}
 }
 
+// freePort is a port without a server. It lies below those that the kernel
+// hands out, so that nobody takes it while a broker is away.
+func freePort(t *testing.T) int {
+	t.Helper()
+	for range 100 {
+		port := 20000 + rand.IntN(12000)
+		if l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port)); err == nil {
+			l.Close()
+			return port
+		}
+	}
+	t.Fatal("no free port")
+	return 0
+}
+
 // A cluster that is away is waited for, by readers and writers.
 func TestHistoryWaitsForTheCluster(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	port := l.Addr().(*net.TCPAddr).Port
-	_ = l.Close()
+	port := freePort(t)
 	c := kafka.DefaultConfig()
-	c.Brokers = []string{l.Addr().String()}
+	c.Brokers = []string{fmt.Sprintf("127.0.0.1:%d", port)}
 	var said strings.Builder
 	h := New(c, "schema", "orders", slog.New(slog.NewTextHandler(&said, nil)))
 	defer h.Close()
