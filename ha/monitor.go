@@ -17,6 +17,10 @@ var errNoReason = errors.New("the term ended without a reason")
 // the starter while elected, and gives the destination up only after everything
 // of the term has ended.
 type Monitor struct {
+	// Changed is told of every new role and why the node has it, as State tells.
+	// It must not wait. To be set before Run; nil: nobody is told.
+	Changed func(role Role, reason string)
+
 	elector Elector
 	config  Config
 	log     *slog.Logger

@@ -24,9 +24,13 @@ func (m *Monitor) State() (role Role, since time.Time, reason string) {
 
 func (m *Monitor) setState(role Role, reason string) {
 	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.role != role {
+	changed := m.role != role
+	if changed {
 		m.role, m.since = role, time.Now()
 	}
 	m.reason = reason
+	m.mu.Unlock()
+	if changed && m.Changed != nil {
+		m.Changed(role, reason)
+	}
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/canal-relay/canal-relay/mqstarter/message"
+	"github.com/canal-relay/canal-relay/mqstarter/target"
 	"github.com/canal-relay/canal-relay/relay/event"
 )
 
@@ -74,11 +75,12 @@ func (t *term) take() *parcel {
 type builder struct {
 	flat    *message.Flat // nil with packets
 	packer  *packer       // nil with flat messages
-	rows    keyed         // whichever of the two encodes
-	targets targets
-	split   splitter
+	rows    target.Keyed  // whichever of the two encodes
+	targets *target.Targets
+	split   target.Splitter
 	origin  *message.Origin // nil without headers
 	common  int             // bytes of what headers have in common, with framing
+	one     [1]int          // scratch: one row
 	now     int64           // when the parcel was begun, in milliseconds since 1970
 	ratio   float64         // of message bytes to bytes of binlog, of late
 }
@@ -87,7 +89,7 @@ type builder struct {
 const headerFraming = 10
 
 func newBuilder(t *term) *builder {
-	b := &builder{targets: newTargets(t)}
+	b := &builder{targets: target.New(t.targets())}
 	if t.config.Packets != nil {
 		b.packer = newPacker(*t.config.Packets, t.config.Message)
 		b.rows = b.packer.proto
@@ -163,22 +165,47 @@ func name(c *event.Change) string {
 // change builds one message, or one for each partition to which its rows go,
 // in the order of partitions.
 func (b *builder) change(ctx context.Context, p *parcel, c *event.Change) error {
-	to, err := b.targets.of(ctx, c)
+	to, err := b.targets.Of(ctx, c)
 	if err != nil {
 		return err
 	}
 	if err := b.flat.Open(c); err != nil {
 		return err
 	}
-	if !to.rule.Hashed || b.flat.Rows() == 0 {
-		return b.message(p, c, to, to.partition(b.flat.Rows()), nil)
+	if b.flat.Rows() > 0 && len(to.Key) > 0 {
+		return b.keyed(p, c, to)
 	}
-	groups, err := b.split.split(b.flat, to)
+	if !to.Rule.Hashed || b.flat.Rows() == 0 {
+		return b.message(p, c, to, to.Partition(b.flat.Rows()), nil)
+	}
+	groups, err := b.split.Split(b.flat, to)
 	if err != nil {
 		return err
 	}
 	for _, g := range groups {
-		if err := b.message(p, c, to, g.partition, g.rows); err != nil {
+		if err := b.message(p, c, to, g.Partition, g.Rows); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// keyed builds a message for each row, so that each has its own key.
+func (b *builder) keyed(p *parcel, c *event.Change, to *target.Target) error {
+	var partitions []int32
+	if to.Rule.Hashed {
+		var err error
+		if partitions, err = b.split.Hash(b.flat, to); err != nil {
+			return err
+		}
+	}
+	for row := range b.flat.Rows() {
+		partition := to.Rule.Partition
+		if partitions != nil {
+			partition = partitions[row]
+		}
+		b.one[0] = row
+		if err := b.message(p, c, to, partition, b.one[:]); err != nil {
 			return err
 		}
 	}
@@ -187,7 +214,7 @@ func (b *builder) change(ctx context.Context, p *parcel, c *event.Change) error 
 
 // message appends one message with some rows of the change that is open, nil
 // being all. One that is too large is built again row by row.
-func (b *builder) message(p *parcel, c *event.Change, to *target, partition int32, rows []int) error {
+func (b *builder) message(p *parcel, c *event.Change, to *target.Target, partition int32, rows []int) error {
 	s := p.span(c)
 	var err error
 	if p.arena, err = b.flat.Append(p.arena, rows, p.batch.ID, b.now); err != nil {
@@ -197,23 +224,30 @@ func (b *builder) message(p *parcel, c *event.Change, to *target, partition int3
 	s.row = s.valueEnd
 	p.arena = message.AppendRow(p.arena, c, rows)
 	s.rowEnd = len(p.arena)
+	s.key = s.rowEnd
+	if len(rows) == 1 && len(to.Key) > 0 {
+		if p.arena, err = b.flat.AppendRecordKey(p.arena, rows[0], to.Key); err != nil {
+			return err
+		}
+	}
+	s.keyEnd = len(p.arena)
 
-	size := s.valueEnd - s.value
+	size := s.valueEnd - s.value + s.keyEnd - s.key
 	if b.origin != nil {
 		size += b.common + s.posEnd - s.pos + s.rowEnd - s.row
 	}
-	if size > to.limit {
+	if size > to.Limit {
 		p.arena = p.arena[:s.value]
 		return b.oversize(p, c, to, partition, rows, size)
 	}
 	p.spans = append(p.spans, s)
-	p.Messages = append(p.Messages, message.Message{Topic: to.topic, Partition: partition, Schema: c.Schema, Table: c.Table})
+	p.Messages = append(p.Messages, message.Message{Topic: to.Topic, Partition: partition, Schema: c.Schema, Table: c.Table})
 	return nil
 }
 
 // oversize splits a message that is too large by row. A single row is refused:
 // nothing of its batch has been sent yet.
-func (b *builder) oversize(p *parcel, c *event.Change, to *target, partition int32, rows []int, size int) error {
+func (b *builder) oversize(p *parcel, c *event.Change, to *target.Target, partition int32, rows []int, size int) error {
 	n := len(rows)
 	if rows == nil {
 		n = b.flat.Rows()
@@ -236,7 +270,7 @@ func (b *builder) oversize(p *parcel, c *event.Change, to *target, partition int
 // ErrOversize says that a message is larger than Kafka takes.
 var ErrOversize = errors.New("the message is too large")
 
-func (b *builder) tooLarge(c *event.Change, to *target, rows []int, size int) error {
+func (b *builder) tooLarge(c *event.Change, to *target.Target, rows []int, size int) error {
 	key := "no row"
 	if c.Layout != nil {
 		row := 0
@@ -246,7 +280,7 @@ func (b *builder) tooLarge(c *event.Change, to *target, rows []int, size int) er
 		key = b.key(c.Layout, row)
 	}
 	return fmt.Errorf("%w: %d bytes (%s), topic %s takes %d: raise the producer's request size and the topic's max.message.bytes, "+
-		"or choose what to do with such messages", ErrOversize, size, key, to.topic, to.limit)
+		"or choose what to do with such messages", ErrOversize, size, key, to.Topic, to.Limit)
 }
 
 // keyShown is how many characters of a key column an error shows.
@@ -303,6 +337,9 @@ func (p *parcel) span(c *event.Change) span {
 func (p *parcel) cut(o *message.Origin) {
 	for i, s := range p.spans {
 		p.Messages[i].Value = p.arena[s.value:s.valueEnd:s.valueEnd]
+		if s.keyEnd > s.key {
+			p.Messages[i].Key = p.arena[s.key:s.keyEnd:s.keyEnd]
+		}
 		if o != nil {
 			p.headers = o.AppendHeaders(p.headers, p.arena[s.pos:s.posEnd:s.posEnd], p.arena[s.row:s.rowEnd:s.rowEnd])
 		}

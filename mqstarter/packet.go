@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/canal-relay/canal-relay/mqstarter/message"
+	"github.com/canal-relay/canal-relay/mqstarter/target"
 	"github.com/canal-relay/canal-relay/relay/event"
 )
 
@@ -68,20 +69,21 @@ func (b *builder) entries(ctx context.Context, p *parcel, change int) error {
 	if c.Kind >= event.Begin && !k.c.Boundaries {
 		return nil
 	}
-	to, err := b.targets.of(ctx, c)
+	to, err := b.targets.Of(ctx, c)
 	if err != nil {
 		return err
 	}
 	if err := k.proto.Open(c); err != nil {
 		return err
 	}
-	if !to.rule.Hashed || k.proto.Rows() == 0 {
-		return b.entry(p, change, to, to.partition(k.proto.Rows()), nil)
+	if !to.Rule.Hashed || k.proto.Rows() == 0 {
+		return b.entry(p, change, to, to.Partition(k.proto.Rows()), nil)
 	}
-	if err := b.split.hash(k.proto, to); err != nil {
+	partitions, err := b.split.Hash(k.proto, to)
+	if err != nil {
 		return err
 	}
-	for row, partition := range b.split.partitions {
+	for row, partition := range partitions {
 		k.one[0] = row
 		if err := b.entry(p, change, to, partition, k.one[:]); err != nil {
 			return err
@@ -92,13 +94,13 @@ func (b *builder) entries(ctx context.Context, p *parcel, change int) error {
 
 // entry appends the entry of some rows of the change that is open, nil being
 // all. One that is too large for a record is appended again row by row.
-func (b *builder) entry(p *parcel, change int, to *target, partition int32, rows []int) (err error) {
+func (b *builder) entry(p *parcel, change int, to *target.Target, partition int32, rows []int) (err error) {
 	k, c := b.packer, &p.batch.Changes[change]
 	start := len(k.frames)
 	if k.frames, err = k.proto.AppendFrame(k.frames, rows); err != nil {
 		return err
 	}
-	if size := len(k.frames) - start + b.around(c); size > to.limit {
+	if size := len(k.frames) - start + b.around(c); size > to.Limit {
 		k.frames = k.frames[:start]
 		if rows != nil || k.proto.Rows() < 2 {
 			return b.tooLarge(c, to, rows, size)
@@ -111,7 +113,7 @@ func (b *builder) entry(p *parcel, change int, to *target, partition int32, rows
 		}
 		return nil
 	}
-	k.append(place{to.topic, partition}, to.limit, entry{
+	k.append(place{to.Topic, partition}, to.Limit, entry{
 		start: start, end: len(k.frames), change: change, row: message.LastRow(c, rows), next: -1, begin: c.Kind == event.Begin})
 	return nil
 }
@@ -148,11 +150,11 @@ func (b *builder) pack(ctx context.Context, p *parcel) error {
 	k := b.packer
 	defer k.reset()
 	if n := len(p.batch.Changes); n > 0 && len(k.entries) == 0 {
-		to, err := b.targets.of(ctx, &p.batch.Changes[n-1])
+		to, err := b.targets.Of(ctx, &p.batch.Changes[n-1])
 		if err != nil {
 			return err
 		}
-		k.append(place{to.topic, to.partition(0)}, to.limit, entry{change: n - 1, row: message.LastRow(&p.batch.Changes[n-1], nil), next: -1})
+		k.append(place{to.Topic, to.Partition(0)}, to.Limit, entry{change: n - 1, row: message.LastRow(&p.batch.Changes[n-1], nil), next: -1})
 	}
 	for i := range k.runs {
 		b.run(p, &k.runs[i])

@@ -36,6 +36,7 @@ type span struct {
 	value, valueEnd int
 	pos, posEnd     int // r-pos
 	row, rowEnd     int // r-row
+	key, keyEnd     int // empty for none
 }
 
 func (t *term) newParcel() *parcel {

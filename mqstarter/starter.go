@@ -11,6 +11,7 @@ import (
 	"github.com/canal-relay/canal-relay/metrics"
 	"github.com/canal-relay/canal-relay/mqstarter/message"
 	"github.com/canal-relay/canal-relay/mqstarter/route"
+	"github.com/canal-relay/canal-relay/mqstarter/target"
 	"github.com/canal-relay/canal-relay/relay/event"
 	"github.com/canal-relay/canal-relay/relay/position"
 )
@@ -66,6 +67,12 @@ type Beginner interface {
 	Begin(ctx context.Context, from position.Resume) error
 }
 
+// Counter is a Producer that knows how many partitions a topic has.
+type Counter interface {
+	// Partitions returns the same number throughout a term.
+	Partitions(ctx context.Context, topic string) (int32, error)
+}
+
 // Defaults of a Config.
 const (
 	DefaultWindow       = 64
@@ -85,6 +92,12 @@ type Config struct {
 
 	DrainTimeout time.Duration // how long what was sent may take to settle when the term ends
 	FlushPeriod  time.Duration // how often a moved position is saved
+
+	// Heartbeat is the time between heartbeats: records without changes, one in
+	// each topic that the term has sent to, and in HeartbeatTopic, if that is not empty, from
+	// the beginning on. 0: none.
+	Heartbeat      time.Duration
+	HeartbeatTopic string
 
 	Router  *route.Router  // topics and partitions
 	Message message.Config // what messages show
@@ -118,6 +131,8 @@ func (c *Config) Validate() error {
 		return fmt.Errorf("message limit %d bytes: at least 1 KiB is needed", c.Limit)
 	case c.Packets != nil && c.Packets.Bytes < 1:
 		return fmt.Errorf("packet size %d bytes must be positive", c.Packets.Bytes)
+	case c.Heartbeat < 0:
+		return fmt.Errorf("heartbeat every %s: a time or 0 is needed", c.Heartbeat)
 	case c.DrainTimeout <= 0 || c.FlushPeriod <= 0:
 		return fmt.Errorf("drain timeout %s and flush period %s must be positive", c.DrainTimeout, c.FlushPeriod)
 	}
@@ -132,12 +147,13 @@ type Starter struct {
 	dial    func() (Producer, error)
 	metrics *metrics.Destination
 	log     *slog.Logger
+	once    *target.Once // warnings, in whichever term
 }
 
 // New makes a Starter. Source and producer are made for each term by open and
 // dial. cur is nil where no position is kept.
 func New(c Config, cur Cursor, open func(position.Resume) (Source, error), dial func() (Producer, error), d *metrics.Destination, l *slog.Logger) *Starter {
-	return &Starter{config: c, cursor: cur, open: open, dial: dial, metrics: d, log: l}
+	return &Starter{config: c, cursor: cur, open: open, dial: dial, metrics: d, log: l, once: target.NewOnce(l)}
 }
 
 // ErrUnsettled says that a term was asked to end in good order, and that

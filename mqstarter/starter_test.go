@@ -83,9 +83,11 @@ type producer struct {
 	claim  func() (position.Resume, error)
 	auto   func(n int, done func(error)) // called for the n-th parcel, from 1; nil leaves it to the test
 	limits map[string]int
-	sent   []sent
-	closed bool
-	epoch  int64
+
+	partitions map[string]int32
+	sent       []sent
+	closed     bool
+	epoch      int64
 }
 
 type sent struct {
@@ -109,7 +111,7 @@ func (p *producer) Send(_ context.Context, parcel *message.Parcel, done func(err
 	var once sync.Once
 	s.done = func(err error) { once.Do(func() { done(err) }) }
 	for _, m := range parcel.Messages {
-		m.Value = bytes.Clone(m.Value)
+		m.Value, m.Key = bytes.Clone(m.Value), bytes.Clone(m.Key)
 		m.Headers = slices.Clone(m.Headers)
 		for i := range m.Headers {
 			m.Headers[i].Value = bytes.Clone(m.Headers[i].Value)
@@ -139,6 +141,10 @@ func (p *producer) Limit(_ context.Context, topic string) (int, error) {
 		return n, nil
 	}
 	return DefaultLimit, nil
+}
+
+func (p *producer) Partitions(_ context.Context, topic string) (int32, error) {
+	return p.partitions[topic], nil
 }
 
 // ack settles the n-th parcel, from 1.

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/canal-relay/canal-relay/mqstarter/target"
 )
 
 const (
@@ -45,6 +47,8 @@ type term struct {
 	sent     chan *parcel  // in the same order, handed to the producer
 	free     freeList
 
+	flying  atomic.Int64          // parcels that are with the producer
+	landed  chan struct{}         // holds a token when flying came down to 0
 	refused atomic.Bool           // the latch: a message failed for good, nothing more is sent
 	failure atomic.Pointer[error] // the first that is the term's own
 	settled chan struct{}         // closed when the committer has ended
@@ -62,6 +66,7 @@ func newTerm(s *Starter, epoch int64, source Source, producer Producer) *term {
 		line:    make(chan *parcel, s.config.Window),
 		sent:    make(chan *parcel, s.config.Window),
 		settled: make(chan struct{}),
+		landed:  make(chan struct{}, 1),
 	}
 }
 
@@ -82,6 +87,18 @@ func (t *term) run(ctx context.Context) error {
 	all.Go(func() { t.watch(ctx) })
 	all.Wait()
 	return t.outcome(ctx)
+}
+
+// targets is what the builders find topics and partitions by.
+func (t *term) targets() target.Config {
+	c := target.Config{Router: t.config.Router, Limit: t.config.Limit, Fold: t.config.Packets != nil, Column: t.config.Message.Column, Warn: t.once}
+	if p, ok := t.producer.(Limiter); ok {
+		c.TopicLimit = p.Limit
+	}
+	if p, ok := t.producer.(Counter); ok {
+		c.Partitions = p.Partitions
+	}
+	return c
 }
 
 // fail ends the term in good order, for a reason of its own.

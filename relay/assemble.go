@@ -13,7 +13,9 @@ import (
 	"github.com/canal-relay/canal-relay/relay/binlog/parse"
 	"github.com/canal-relay/canal-relay/relay/binlog/track"
 	"github.com/canal-relay/canal-relay/relay/event"
+	"github.com/canal-relay/canal-relay/relay/pace"
 	"github.com/canal-relay/canal-relay/relay/position"
+	"github.com/canal-relay/canal-relay/relay/rekey"
 )
 
 const (
@@ -62,12 +64,20 @@ type assembler struct {
 	replaying bool   // an XA transaction is committed
 	replayed  *place // where its event at hand stands
 
+	last  position.Position // with Isolate: the end of the last transaction
+	rekey rekey.Splitter
+	pace  *pace.Pace
+
 	received int    // bytes not yet counted
 	lastTime uint32 // of the last event of the source
 }
 
 func newAssembler(ctx context.Context, r *Relay) *assembler {
-	return &assembler{r: r, ctx: ctx, maps: make(map[uint64]*tableMap), noted: make(map[string]bool)}
+	a := &assembler{r: r, ctx: ctx, maps: make(map[uint64]*tableMap), noted: make(map[string]bool)}
+	if !r.c.Files {
+		a.pace = pace.New(r.c.Rate)
+	}
+	return a
 }
 
 // Begin opens a stream behind what was handed on.
@@ -132,6 +142,9 @@ func (a *assembler) HandleEvent(e *replication.BinlogEvent) error { return a.kee
 
 func (a *assembler) handle(e *replication.BinlogEvent) error {
 	a.received += len(e.RawData)
+	if err := a.pace.Wait(a.ctx, len(e.RawData)); err != nil {
+		return err
+	}
 	if err := a.step(e, a.track.Next, a.checksum); err != nil {
 		return err
 	}
@@ -271,8 +284,11 @@ func (a *assembler) ended() error {
 		a.skipTx, a.skipRows = nil, 0
 	}
 	a.row, a.sent, a.txKept, a.gtids = 0, 0, nil, ""
+	if a.r.c.Isolate {
+		a.last = a.track.Position()
+	}
 	switch {
-	case a.applied:
+	case a.applied || a.batch.Alone:
 		// A new stream must not begin before a statement that was applied.
 		a.applied = false
 		return a.cut()

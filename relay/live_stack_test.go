@@ -34,7 +34,7 @@ func live(t *testing.T, f func(t *testing.T, admin *client.Conn, c binlog.Config
 			execute(t, admin, "CREATE USER "+user+" IDENTIFIED BY 'relay'", "GRANT SELECT, REPLICATION SLAVE, REPLICATION CLIENT ON *.* TO "+user)
 			defer execute(t, admin, "DROP USER "+user)
 			c := binlog.Config{}
-			c.Addr, c.User, c.Password, c.Heartbeat = addr, user, "relay", time.Second
+			c.Addr, c.User, c.Password, c.Heartbeat = addr, user, "relay", 15*time.Second
 			c.ServerID, c.ReplicaUUID = 77000+uint32(os.Getpid()%1000), "99999999-0000-0000-0000-000000000077"
 			f(t, admin, c)
 		})
@@ -133,6 +133,7 @@ func killDumps(t *testing.T, admin *client.Conn, user string) {
 func TestStackLocate(t *testing.T) {
 	live(t, func(t *testing.T, admin *client.Conn, c binlog.Config) {
 		db := fmt.Sprintf("relay_locate_%d", os.Getpid())
+		began := time.Now()
 		execute(t, admin, "CREATE DATABASE "+db, "USE "+db, "CREATE TABLE t (id INT PRIMARY KEY)")
 		defer execute(t, admin, "DROP DATABASE "+db)
 		reader := newReader(t, c)
@@ -151,7 +152,7 @@ func TestStackLocate(t *testing.T) {
 			"journal": {Journal: end.File, Offset: end.Offset},
 			"within":  {Journal: end.File, Offset: end.Offset + 90},
 			"file":    {Journal: end.File},
-			"time":    {Time: time.Now().Add(-time.Minute)},
+			"time":    {Time: began.Add(-time.Minute)},
 		} {
 			c.Start = start
 			first := ""

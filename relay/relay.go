@@ -57,6 +57,11 @@ type Config struct {
 	// Table layouts follow them all the same.
 	SimpleDDL    bool
 	StatementDML string // StatementEmit or StatementStop; empty is StatementEmit
+
+	Isolate    bool // a DDL has a batch to itself, which is Alone
+	SplitKeys  bool // a change of a primary key becomes a delete and an insert
+	SkipTables bool // rows of a table whose definition cannot be had are skipped and counted
+	Rate       int  // bytes of binlog read per second; 0 is no limit
 }
 
 // Relay is one term's way from events to batches.

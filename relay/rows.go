@@ -86,13 +86,19 @@ func (a *assembler) rows(e *replication.BinlogEvent, ev *replication.RowsEvent, 
 	}
 	i := imageRows{update: update, partial: e.Header.EventType == replication.PARTIAL_UPDATE_ROWS_EVENT, image: image}
 	n, err := a.countRows(m, ev, &i)
-	if err != nil {
+	switch {
+	case err != nil && a.skips(m, err):
+		return nil
+	case err != nil:
 		return fmt.Errorf("rows of %s.%s: %w", m.schema, m.name, err)
-	}
-	if n == 0 {
+	case n == 0:
 		return nil
 	}
-	return a.add(a.rowChange(e, ev, m, kind, i.image), n)
+	c := a.rowChange(e, ev, m, kind, i.image)
+	if update && a.r.c.SplitKeys {
+		return a.split(c, n)
+	}
+	return a.add(c, n)
 }
 
 // imageRows are the row images of an event. Those of a partial update hold

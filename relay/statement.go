@@ -95,6 +95,9 @@ func (a *assembler) statement(h *replication.EventHeader, ev *replication.QueryE
 			c.Schema, c.Table = c.Database, "" // Canal's simple parser does not look for it
 		}
 	}
+	if c.DDL && a.r.c.Isolate {
+		return a.isolate(c)
+	}
 	return a.add(c, 1)
 }
 

@@ -73,7 +73,7 @@ func TestStackCommands(t *testing.T) {
 	for _, server := range []string{"mysql", "mariadb"} {
 		t.Run(server, func(t *testing.T) {
 			w := newWorld(t, server, map[string]string{"canal.mq.partitionHash": `.*\..*:$pk$`, "canal.mq.partitionsNum": "3"})
-			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 			defer cancel()
 			w.must(w.CreateTopic(ctx, w.name, 3))
 			conn := w.admin()
@@ -147,7 +147,7 @@ func (w *world) releaseHandsOver(ctx context.Context, owner, standby *local.Node
 		Seconds  float64
 	}
 	w.answer(&done, "release")
-	if done.From != owner.Address || done.To != standby.Address || done.Seconds <= 0 || done.Seconds > 5 {
+	if done.From != owner.Address || done.To != standby.Address || done.Seconds <= 0 || done.Seconds > 30 {
 		w.Errorf("release says %+v, want from %s to %s", done, owner.Address, standby.Address)
 	}
 	w.Logf("handed over in %v s", done.Seconds)
@@ -231,7 +231,7 @@ func (w *world) cursorRefuses(ctx context.Context) {
 func TestStackCommandsStatic(t *testing.T) {
 	w := newWorld(t, "mysql", nil)
 	delete(w.conf.Server, "canal.zkServers")
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	conn := w.admin()
 	w.exec(conn, "USE "+w.name, "CREATE TABLE t (id INT PRIMARY KEY)")

@@ -24,7 +24,7 @@ import (
 func TestStackTriggers(t *testing.T) {
 	for _, server := range []string{"mysql", "mariadb"} {
 		t.Run(server, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 			defer cancel()
 			w := newWorld(t, server, nil)
 			w.conf.Destinations[w.name]["canal.instance.filter.regex"] = w.name + `\.t`
@@ -64,7 +64,7 @@ func TestStackTriggers(t *testing.T) {
 func TestStackCreateSelect(t *testing.T) {
 	for _, server := range []string{"mysql", "mariadb"} {
 		t.Run(server, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 			defer cancel()
 			w := newWorld(t, server, map[string]string{"canal.relay.takeover.delay": "200ms"})
 			w.must(w.CreateTopic(ctx, w.name, 1))
@@ -74,7 +74,7 @@ func TestStackCreateSelect(t *testing.T) {
 				"INSERT INTO big WITH RECURSIVE s AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM s WHERE n < 1000) SELECT n, REPEAT('v', 200) FROM s",
 				"CREATE TABLE copy AS SELECT a.id * 10 + b.id - 11 AS id, a.v AS word FROM big a, big b WHERE b.id <= 10 ORDER BY 1")
 			for range 3 {
-				if err := node.Stop(syscall.SIGKILL, 5*time.Second); err != nil {
+				if err := node.Stop(syscall.SIGKILL, 30*time.Second); err != nil {
 					t.Log(err)
 				}
 				node = w.start()
@@ -104,7 +104,7 @@ func TestStackCreateSelect(t *testing.T) {
 func TestStackLagging(t *testing.T) {
 	for _, server := range []string{"mysql", "mariadb"} {
 		t.Run(server, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 			defer cancel()
 			w := newWorld(t, server, map[string]string{"canal.relay.values": "mysql"})
 			w.must(w.CreateTopic(ctx, w.name, 1))
@@ -112,7 +112,7 @@ func TestStackLagging(t *testing.T) {
 			node := w.start()
 			w.exec(conn, "USE "+w.name, "CREATE TABLE t (id INT PRIMARY KEY, y INT, e ENUM('x','y'))", "INSERT INTO t VALUES (0, 1, 'x')")
 			w.ids(ctx, 0)
-			w.must(node.Stop(syscall.SIGTERM, 15*time.Second))
+			w.must(node.Stop(syscall.SIGTERM, 30*time.Second))
 			begin, err := local.End(conn)
 			w.must(err)
 			w.exec(conn, "INSERT INTO t VALUES (1, 1, 'y')", "ALTER TABLE t ADD COLUMN x INT AFTER id", "INSERT INTO t VALUES (2, 5, 1, 'y')",
@@ -170,7 +170,7 @@ func (w *world) rows(ctx context.Context, last int) (all []string) {
 func TestStackNames(t *testing.T) {
 	for _, server := range []string{"mysql", "mariadb"} {
 		t.Run(server, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 			defer cancel()
 			w := newWorld(t, server, nil)
 			w.must(w.CreateTopic(ctx, w.name, 1))

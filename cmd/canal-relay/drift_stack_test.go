@@ -21,7 +21,7 @@ import (
 func TestStackDrift(t *testing.T) {
 	for _, server := range []string{"mysql", "mariadb"} {
 		t.Run(server, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 			defer cancel()
 			w := newWorld(t, server, nil)
 			addr, err := w.Server(server)
@@ -43,12 +43,12 @@ func TestStackDrift(t *testing.T) {
 			defer w.exec(conn, "DROP DATABASE "+w.name+"_store")
 			node := w.start()
 			w.ids(ctx, 2)
-			if err := node.Stop(syscall.SIGTERM, 15*time.Second); err != nil {
+			if err := node.Stop(syscall.SIGTERM, 30*time.Second); err != nil {
 				t.Error(err)
 			}
 			w.exec(conn, "SET SESSION SQL_LOG_BIN = 0", "ALTER TABLE t RENAME COLUMN c TO hidden", "SET SESSION SQL_LOG_BIN = 1")
 			w.start()
-			w.active(ctx)
+			w.until(ctx, "the stream", func() bool { return strings.Contains(w.log(1), `msg="reading binlog"`) })
 			time.Sleep(time.Second) // until it has come to the end of the binlog once
 			w.exec(conn, "INSERT INTO t VALUES (3, 4, 5)")
 			w.ids(ctx, 3)

@@ -39,7 +39,7 @@ func TestStackFaultyDestinations(t *testing.T) {
 	for _, server := range []string{"mysql", "mariadb"} {
 		t.Run(server, func(t *testing.T) {
 			t.Parallel()
-			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 			defer cancel()
 			w := newWorld(t, server, nil)
 			conn := w.admin()
@@ -181,7 +181,7 @@ func (w *world) until(ctx context.Context, what string, done func() bool) {
 
 func (w *world) awaitFailure(ctx context.Context, n *local.Node, name string, want *regexp.Regexp) {
 	w.Helper()
-	ctx, cancel := context.WithTimeout(ctx, 40*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
 	var last state
 	w.until(ctx, fmt.Sprintf("%s failed: %s", name, want), func() bool {

@@ -12,7 +12,7 @@ import (
 // TestStackHash: MariaDB's hidden hash of a long unique key is no column of a message, but a BIGINT UNSIGNED that was added
 // behind the columns without a log is one. Rows are logged without names.
 func TestStackHash(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	w := newWorld(t, "mariadb", nil)
 	if err := w.CreateTopic(ctx, w.name, 1); err != nil {

@@ -42,7 +42,7 @@ func TestStackLarge(t *testing.T) {
 // table, key and size, and the position does not pass it.
 func largeRow(t *testing.T, server string) {
 	const largest = 100 << 20 // bytes of a record: the broker's limit in the stack
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	w := newWorld(t, server, map[string]string{"canal.relay.memory": "32MiB"})
 	w.conf.Server["canal.relay.session.timeout"] = "30s" // a machine that is busy with the row must not cost the lease
@@ -61,7 +61,7 @@ func largeRow(t *testing.T, server string) {
 	w.awaitFailure(ctx, refusing, "", regexp.MustCompile(regexp.QuoteMeta(w.name)+`\.big at .*too large: 7\d{7} bytes \(primary key id="2", part="large"\).*max\.message\.bytes`))
 	before, err := w.TopicLength(ctx, w.name)
 	w.must(err)
-	w.must(refusing.Stop(syscall.SIGTERM, 15*time.Second))
+	w.must(refusing.Stop(syscall.SIGTERM, 30*time.Second))
 
 	w.conf.Server["kafka.max.request.size"], w.conf.Server["kafka.buffer.memory"] = fmt.Sprint(largest), fmt.Sprint(largest)
 	node := w.start()
@@ -89,7 +89,7 @@ func largeRow(t *testing.T, server string) {
 	if got := strings.Join(slices.DeleteFunc(kinds, func(k string) bool { return k == "QUERY" }), " "); got != "CREATE INSERT1 INSERT2 INSERT3 DELETE2" {
 		t.Errorf("the topic has %s", got)
 	}
-	w.must(node.Stop(syscall.SIGTERM, 15*time.Second))
+	w.must(node.Stop(syscall.SIGTERM, 30*time.Second))
 	_, peak := node.Usage()
 	t.Logf("a row of 64 MiB, inserted and deleted: peak resident size %d MB", peak/1e6)
 }
@@ -130,7 +130,7 @@ func codePoints(text string) []byte {
 // largeTransaction: the rows of a transaction of a million all arrive, once and in order, and the process stays small.
 func largeTransaction(t *testing.T, server string, limit int64, pad string, session ...string) {
 	const rows = 1_000_000
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	w := newWorld(t, server, map[string]string{"canal.relay.memory": "32MiB"})
 	w.conf.Server["canal.relay.session.timeout"] = "30s" // a machine that is busy with the row must not cost the lease
@@ -165,7 +165,7 @@ func largeTransaction(t *testing.T, server string, limit int64, pad string, sess
 	if next != rows || wrong > 0 {
 		t.Errorf("%d rows arrived, %d of them not the right one; want %d", next, wrong, rows)
 	}
-	w.must(node.Stop(syscall.SIGTERM, 15*time.Second))
+	w.must(node.Stop(syscall.SIGTERM, 30*time.Second))
 	cpu, peak := node.Usage()
 	if peak > limit {
 		t.Errorf("peak resident size %d MB, want %d at most", peak/1e6, limit/1e6)

@@ -25,7 +25,7 @@ func TestStackMetadata(t *testing.T) {
 		"e ENUM('a','it''s','c,d'), s SET('x','y') CHARACTER SET latin1, g POINT, j JSON"
 	for _, server := range []string{"mysql", "mariadb"} {
 		t.Run(server, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 			defer cancel()
 			w := newWorld(t, server, nil)
 			admin := w.admin()

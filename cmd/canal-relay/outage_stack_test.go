@@ -33,7 +33,7 @@ func (w *world) log(node int) string {
 // when they come.
 func TestStackAwayAtStart(t *testing.T) {
 	w := newWorld(t, "mysql", nil)
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	conn := w.admin()
 	w.exec(conn, "USE "+w.name, "CREATE TABLE t (id INT PRIMARY KEY)", "INSERT INTO t VALUES (1)")
@@ -67,7 +67,7 @@ func TestStackAwayAtStart(t *testing.T) {
 // TestStackOutages: each of the servers restarts, one after the other, and the databases crash once, while both databases are
 // written to. Everything arrives, in order, and an outage is no failure.
 func TestStackOutages(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 	var worlds []*world
 	var writers sync.WaitGroup

@@ -20,6 +20,8 @@ type printer struct {
 	hex   bool   // values are protobuf
 	left  int    // messages still to print; negative: no limit
 	full  func() // called once when the limit is reached
+
+	partitions map[string]int // of topics, where these decide
 }
 
 func newPrinter(w io.Writer, jsonl, hex bool, limit int, full func()) *printer {
@@ -32,6 +34,14 @@ func newPrinter(w io.Writer, jsonl, hex bool, limit int, full func()) *printer {
 // Claim keeps no record of what readers have.
 func (p *printer) Claim(context.Context, int64) (position.Resume, error) {
 	return position.Resume{}, position.ErrNone
+}
+
+// Partitions knows what it was told.
+func (p *printer) Partitions(_ context.Context, topic string) (int32, error) {
+	if n := p.partitions[topic]; n > 0 {
+		return int32(n), nil
+	}
+	return 0, fmt.Errorf("canal.relay.partitions.from.topic is true: say how many partitions it has with --partitions %s=N", topic)
 }
 
 // Send prints a parcel's messages.
@@ -92,6 +102,9 @@ func (p *printer) object(m *message.Message) error {
 
 func (p *printer) text(m *message.Message) error {
 	fmt.Fprintf(p.out, "%s[%d]", m.Topic, m.Partition)
+	if m.Key != nil {
+		fmt.Fprintf(p.out, " key=%s", m.Key)
+	}
 	for _, h := range m.Headers {
 		fmt.Fprintf(p.out, " %s=%s", h.Key, h.Value)
 	}

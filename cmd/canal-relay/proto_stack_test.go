@@ -26,7 +26,7 @@ func TestStackProtobuf(t *testing.T) {
 	for _, server := range []string{"mysql", "mariadb"} {
 		for form, instance := range forms {
 			t.Run(server+"/"+form, func(t *testing.T) {
-				ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+				ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 				defer cancel()
 				w := newWorld(t, server, instance)
 				w.conf.Server["canal.mq.flatMessage"], w.conf.Server["canal.mq.canalBatchSize"] = "false", "8"
@@ -39,7 +39,7 @@ func TestStackProtobuf(t *testing.T) {
 				path := w.ownBinlog(conn, func() { w.mixed(conn, server) })
 				want := protoEntries(t, tailFile(t, w, path, "UTC", nil))
 				got := w.sentEntries(ctx, form, len(want))
-				if err := node.Stop(syscall.SIGTERM, 15*time.Second); err != nil {
+				if err := node.Stop(syscall.SIGTERM, 30*time.Second); err != nil {
 					t.Error(err)
 				}
 				for p := range 3 {

@@ -26,7 +26,7 @@ import (
 func TestStackSchema(t *testing.T) {
 	for _, server := range []string{"mysql", "mariadb"} {
 		t.Run(server, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 			defer cancel()
 			w := newWorld(t, server, map[string]string{"canal.relay.takeover.delay": "200ms"})
 			w.conf.Server["canal.relay.session.timeout"] = "4500ms"
@@ -56,7 +56,7 @@ func TestStackSchema(t *testing.T) {
 			w.active(ctx)
 			w.prove(ctx, conn)
 			for _, n := range w.nodes {
-				_ = n.Stop(syscall.SIGTERM, 15*time.Second)
+				_ = n.Stop(syscall.SIGTERM, 30*time.Second)
 			}
 			w.putCursor(w.name, early)
 			w.exec(conn, "CREATE TABLE finished (id INT PRIMARY KEY)")

@@ -7,10 +7,12 @@ import (
 	"io"
 	"log/slog"
 	"runtime/debug"
+	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/canal-relay/canal-relay/cmd/internal/alarm"
 	"github.com/canal-relay/canal-relay/cmd/internal/config"
 	"github.com/canal-relay/canal-relay/cmd/internal/config/keys"
 	"github.com/canal-relay/canal-relay/ha"
@@ -72,6 +74,7 @@ type node struct {
 	log     *slog.Logger
 	metrics *metrics.Metrics
 	zk      *zookeeper.Client // nil with static election
+	alarm   *alarm.Alarm      // nil without a webhook
 
 	destinations []*destination
 }
@@ -89,6 +92,9 @@ func newNode(c *config.Node, log *slog.Logger) *node {
 	n.metrics.Version, n.metrics.Pprof = version, c.Pprof
 	n.metrics.User, n.metrics.Password = c.HTTPUser, c.HTTPPassword.Reveal()
 	n.metrics.Ready = n.ready
+	if c.Webhook != "" {
+		n.alarm = alarm.New(c.Webhook.Reveal(), log)
+	}
 	if c.ZooKeeper != "" {
 		n.zk = zookeeper.New(zookeeperConfig(c), log)
 	}
@@ -130,6 +136,9 @@ func (n *node) run(ctx context.Context) error {
 	defer endSession()
 	var around, monitors errgroup.Group
 	around.Go(func() error { n.web(session); return nil })
+	if n.alarm != nil {
+		around.Go(func() error { n.alarm.Run(session); return nil })
+	}
 	if n.zk != nil {
 		around.Go(func() error { return n.zk.Run(session) })
 	}
@@ -204,6 +213,12 @@ func (n *node) destination(i *config.Instance) (*destination, error) {
 		return nil, err
 	}
 	d.monitor = ha.NewMonitor(i.Name, elector, s, i.HA, n.log)
+	if n.alarm != nil {
+		d.monitor.Changed = func(role ha.Role, reason string) {
+			n.alarm.Tell(alarm.Change{Node: n.config.Identity, Cluster: n.config.Cluster, Destination: i.Name,
+				State: string(role), Reason: reason, Time: time.Now()})
+		}
+	}
 	return d, nil
 }
 

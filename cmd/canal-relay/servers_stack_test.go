@@ -55,10 +55,9 @@ func (w *world) purged() string {
 
 // laterServer is an address where the database server answers only after listen was called.
 func (w *world) laterServer() (addr string, listen func()) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	port, err := local.FreePort()
 	w.must(err)
-	addr = l.Addr().String()
-	w.must(l.Close())
+	addr = fmt.Sprint("127.0.0.1:", port)
 	server, err := w.Server(w.server)
 	w.must(err)
 	return addr, func() {

@@ -64,7 +64,7 @@ func newWorld(t *testing.T, server string, instance map[string]string) *world {
 		Destinations: map[string]map[string]string{w.name: keys}}
 	t.Cleanup(func() {
 		for _, n := range w.nodes {
-			_ = n.Stop(syscall.SIGKILL, 5*time.Second)
+			_ = n.Stop(syscall.SIGKILL, 30*time.Second)
 		}
 		if conn, err := stack.Admin(server); err == nil { // a new one: the test may have restarted the server
 			_ = local.Exec(conn, "DROP DATABASE IF EXISTS "+w.name)
@@ -192,11 +192,11 @@ func TestStackFailover(t *testing.T) {
 			var writer sync.WaitGroup
 			faultsOver := make(chan struct{})
 			writer.Go(func() { w.write(conn, 60_000*(*scale), faultsOver) })
-			w.fault(ctx, func(n *local.Node) { _ = n.Stop(syscall.SIGKILL, 5*time.Second) })
+			w.fault(ctx, func(n *local.Node) { _ = n.Stop(syscall.SIGKILL, 30*time.Second) })
 			w.cutDumps()
-			w.fault(ctx, func(n *local.Node) { _ = n.Stop(syscall.SIGKILL, 5*time.Second) })
+			w.fault(ctx, func(n *local.Node) { _ = n.Stop(syscall.SIGKILL, 30*time.Second) })
 			w.fault(ctx, func(n *local.Node) {
-				if err := n.Stop(syscall.SIGTERM, 15*time.Second); err != nil {
+				if err := n.Stop(syscall.SIGTERM, 30*time.Second); err != nil {
 					t.Errorf("SIGTERM: %v", err)
 				}
 			})

@@ -17,7 +17,7 @@ import (
 func TestStackStatements(t *testing.T) {
 	for _, server := range []string{"mysql", "mariadb"} {
 		t.Run(server, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 			defer cancel()
 			w := newWorld(t, server, map[string]string{"canal.relay.statement.dml": "stop"})
 			w.must(w.CreateTopic(ctx, w.name, 1))

@@ -35,7 +35,7 @@ func (w *world) again() *local.Node {
 func TestStackStaticElection(t *testing.T) {
 	w := newWorld(t, "mariadb", nil)
 	delete(w.conf.Server, "canal.zkServers")
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	w.exec(w.admin(), "USE "+w.name, "CREATE TABLE t (id INT PRIMARY KEY, round INT NOT NULL)")
 	var writer sync.WaitGroup
@@ -48,7 +48,7 @@ func TestStackStaticElection(t *testing.T) {
 		node := w.again()
 		w.mark(ctx, round)
 		w.until(ctx, meta, func() bool { _, err := os.Stat(meta); return err == nil })
-		if err := node.Stop(signal, 10*time.Second); signal == syscall.SIGTERM && err != nil {
+		if err := node.Stop(signal, 30*time.Second); signal == syscall.SIGTERM && err != nil {
 			t.Errorf("SIGTERM: %v", err)
 		}
 	}
@@ -68,7 +68,7 @@ func TestStackStaticElection(t *testing.T) {
 func TestStackCanalMetaFile(t *testing.T) {
 	w := newWorld(t, "mysql", map[string]string{"canal.instance.master.journal.name": "", "canal.instance.master.position": ""})
 	delete(w.conf.Server, "canal.zkServers")
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	conn := w.admin()
 	w.exec(conn, "USE "+w.name, "CREATE TABLE t (id INT PRIMARY KEY)", "INSERT INTO t VALUES (1)")
@@ -97,7 +97,7 @@ func TestStackMetricsPort(t *testing.T) {
 	const warning = "no metrics and no status page"
 	for port, warnings := range map[string]int{fmt.Sprint(taken.Addr().(*net.TCPAddr).Port): 1, "0": 0} {
 		w := newWorld(t, "mysql", nil)
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 		defer cancel()
 		conn := w.admin()
 		w.exec(conn, "USE "+w.name, "CREATE TABLE t (id INT PRIMARY KEY)")
@@ -107,7 +107,7 @@ func TestStackMetricsPort(t *testing.T) {
 		if n := strings.Count(w.log(0), warning); n != warnings || warnings > 0 && !strings.Contains(w.log(0), "canal.metrics.pull.port") {
 			t.Errorf("port %s: %d warnings, want %d", port, n, warnings)
 		}
-		if err := node.Stop(syscall.SIGTERM, 10*time.Second); err != nil {
+		if err := node.Stop(syscall.SIGTERM, 30*time.Second); err != nil {
 			t.Errorf("port %s: SIGTERM: %v", port, err)
 		}
 	}
@@ -116,7 +116,7 @@ func TestStackMetricsPort(t *testing.T) {
 // TestStackOtherNodeTries: a node that cannot work for a destination gives it up, and another one that can takes it.
 func TestStackOtherNodeTries(t *testing.T) {
 	w := newWorld(t, "mysql", nil)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	conn := w.admin()
 	w.exec(conn, "USE "+w.name, "CREATE TABLE t (id INT PRIMARY KEY)")

@@ -53,20 +53,23 @@ var allowed = map[string][]string{
 	"relay/binlog/track":      {"relay/position"},
 	"relay/binlog/wire":       {},
 	"relay/buffer":            {"relay/event"},
+	"relay/pace":              {},
+	"relay/rekey":             {"relay/event"},
+	"mqstarter/target":        {"mqstarter/route", "relay/event"},
 	"relay/binlog/binlogtest": {
 		"relay/binlog", "relay/position",
 	},
 	"relay/event": {"relay/position", "relay/schema", "relay/event/column", "relay/event/jsonb", "relay/event/charset", "relay/event/tablemap"},
 	"relay": {
 		"metrics", "relay/buffer", "relay/binlog", "relay/binlog/parse", "relay/binlog/track", "relay/binlog/wire", "relay/event", "relay/event/charset", "relay/event/column", "relay/filter", "relay/position", "relay/schema", "relay/schema/ddl", "relay/schema/ddl/simple",
-		"relay/event/tablemap", "relay/sqltext",
+		"relay/event/tablemap", "relay/sqltext", "relay/pace", "relay/rekey",
 	},
 	"mqstarter/message":           {"relay/event", "relay/position"},
 	"mqstarter/kafka/positions":   {"relay/position"},
 	"mqstarter/kafka":             {"mqstarter/kafka/positions", "mqstarter/message", "relay/position"},
 	"mqstarter/kafka/schematopic": {"mqstarter/kafka", "relay/position", "relay/schema"},
 	"mqstarter": {
-		"metrics", "mqstarter/message", "mqstarter/route", "relay/event", "relay/position",
+		"metrics", "mqstarter/message", "mqstarter/route", "mqstarter/target", "relay/event", "relay/position",
 	},
 }
 

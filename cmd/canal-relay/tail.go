@@ -27,6 +27,7 @@ type tail struct {
 	output           string
 	limit            int
 	from             string
+	partitions       map[string]int
 }
 
 func (p *program) tailCommand() *cobra.Command {
@@ -53,6 +54,7 @@ binlog_row_metadata=FULL.`,
 	flags.StringVar(&t.output, "output", "text", "text, or jsonl: one JSON object a message and nothing else")
 	flags.IntVar(&t.limit, "limit", 0, "stop after so many messages")
 	flags.StringVar(&t.from, "from", "", "live: begin at FILE:OFFSET or at a GTID set instead of the end of the binlog")
+	operate.PartitionsFlag(cmd, &t.partitions)
 	return cmd
 }
 
@@ -115,7 +117,9 @@ func (t *tail) print(ctx context.Context, i *config.Instance) error {
 	defer stop()
 	open := func(from position.Resume) (mqstarter.Source, error) { return t.open(ctx, i, from, log) }
 	dial := func() (mqstarter.Producer, error) {
-		return newPrinter(t.stdout, t.output == "jsonl", c.Packets != nil, t.limit, stop), nil
+		p := newPrinter(t.stdout, t.output == "jsonl", c.Packets != nil, t.limit, stop)
+		p.partitions = t.partitions
+		return p, nil
 	}
 	err = mqstarter.New(c, nil, open, dial, nil, log).Run(ctx, noEpoch)
 	if err != nil && !errors.Is(err, io.EOF) {

@@ -114,7 +114,7 @@ func (w *world) sent(ctx context.Context, node *local.Node, n int) []record {
 		}
 	}
 	read(n)
-	if err := node.Stop(syscall.SIGTERM, 15*time.Second); err != nil {
+	if err := node.Stop(syscall.SIGTERM, 30*time.Second); err != nil {
 		w.Error(err)
 	}
 	end, err := w.TopicLength(ctx, w.name)

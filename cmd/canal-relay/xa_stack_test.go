@@ -23,7 +23,7 @@ import (
 func TestStackXA(t *testing.T) {
 	for _, server := range []string{"mysql", "mariadb"} {
 		t.Run(server, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 			defer cancel()
 			w := newWorld(t, server, map[string]string{"canal.relay.takeover.delay": "200ms"})
 			if err := w.CreateTopic(ctx, w.name, 1); err != nil {
@@ -37,10 +37,8 @@ func TestStackXA(t *testing.T) {
 			w.prepare("large", "INSERT INTO t VALUES (30, REPEAT('x', 800000))", "INSERT INTO t VALUES (31, REPEAT('y', 800000))")
 			w.exec(conn, "FLUSH BINARY LOGS", "INSERT INTO t VALUES (2, '')")
 			w.ids(ctx, 2)
-			for len(w.undecided()) != 3 {
-				time.Sleep(50 * time.Millisecond)
-			}
-			if err := node.Stop(syscall.SIGKILL, 5*time.Second); err != nil {
+			w.until(ctx, "the prepared transactions in the stored position", func() bool { return len(w.undecided()) == 3 })
+			if err := node.Stop(syscall.SIGKILL, 30*time.Second); err != nil {
 				t.Log(err)
 			}
 			w.start()
@@ -52,9 +50,7 @@ func TestStackXA(t *testing.T) {
 			if got := w.ids(ctx, 4); !slices.Equal(got, want) {
 				t.Errorf("the topic has %v\nwant %v", got, want)
 			}
-			for len(w.undecided()) != 0 {
-				time.Sleep(50 * time.Millisecond)
-			}
+			w.until(ctx, "a stored position without them", func() bool { return len(w.undecided()) == 0 })
 		})
 	}
 }
@@ -67,7 +63,10 @@ func (w *world) prepare(id string, statements ...string) {
 	w.exec(conn, append(append([]string{"USE " + w.name, "XA START " + id}, statements...), "XA END "+id, "XA PREPARE "+id)...)
 	_ = conn.Close()
 	w.Cleanup(func() { _, _ = w.admin().Execute("XA ROLLBACK " + id) })
-	time.Sleep(100 * time.Millisecond) // until the server has let go of the session: its transaction is detached then
+	// Its transaction is detached when the server has let go of the session.
+	session := fmt.Sprint("SELECT COUNT(*) FROM information_schema.processlist WHERE id = ", conn.GetConnectionID())
+	other := w.admin()
+	w.until(w.Context(), "the end of the session", func() bool { return w.text(other, session, 0) == "0" })
 }
 
 // ids reads the topic until a row with this id, and lists ids, and what is said of XA transactions of this test.

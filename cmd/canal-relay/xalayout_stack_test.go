@@ -22,7 +22,7 @@ import (
 func TestStackXALayout(t *testing.T) {
 	for _, server := range []string{"mysql", "mariadb"} {
 		t.Run(server, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 			defer cancel()
 			w := newWorld(t, server, nil)
 			w.must(w.CreateTopic(ctx, w.name, 1))
@@ -51,7 +51,7 @@ func TestStackXALayout(t *testing.T) {
 			conn = w.admin()
 			w.exec(conn, "USE "+w.name)
 			w.cannotChange()
-			w.must(node.Stop(syscall.SIGTERM, 15*time.Second))
+			w.must(node.Stop(syscall.SIGTERM, 30*time.Second))
 			node = w.start() // it must read the rows again
 			w.exec(conn, "XA COMMIT '"+w.name+"held'", "ALTER TABLE t ADD n INT FIRST", "INSERT INTO t VALUES (7, 2, '')", "INSERT INTO t VALUES (8, 3, REPEAT('c', 90))",
 				"XA COMMIT '"+w.name+"early'", "XA COMMIT '"+w.name+"samefile'", "INSERT INTO t VALUES (9, 4, '')")

@@ -46,24 +46,26 @@ debian_install() {
 
 debian_fill() {
   local suite=$1 package=$2 into=$3 mirror own keys=/usr/share/keyrings/debian-archive-keyring.gpg
-  local log names=()
   mirror=$(debian_mirror)
   own=$into/apt
-  log=$own/log
   mkdir -p "$own/lists/partial" "$own/cache/archives/partial"
   : >"$own/status"
   [ -e $keys ] || { say "cannot get $package: no $keys (package debian-archive-keyring)"; return 1; }
   echo "deb [arch=$(dpkg --print-architecture) signed-by=$keys] $mirror $suite main" >"$own/sources.list"
   say "downloading $package from Debian $suite"
-  export -f debian_apt
-  fetch "$log" bash -c 'debian_apt "$@"' - "$own" update ||
-    { debian_refused "$package" "$mirror" "$suite" "$log"; return 1; }
-  debian_apt "$own" -s install "$package" >"$log" 2>&1 ||
-    { debian_refused "$package" "$mirror" "$suite" "$log"; return 1; }
-  mapfile -t names < <(debian_libraries <"$log")
-  (cd "$own" && fetch "$log" bash -c 'debian_apt "$@"' - "$own" download "${names[@]}") ||
-    { debian_refused "$package" "$mirror" "$suite" "$log"; return 1; }
+  export -f debian_apt debian_libraries debian_get
+  fetch "$own/log" bash -c 'debian_get "$@"' - "$own" "$package" ||
+    { debian_refused "$package" "$mirror" "$suite" "$own/log"; return 1; }
   debian_unpack "$package" "$own" "$into"
+}
+
+# debian_get FOLDER PACKAGE: the package and its libraries as they are now: the mirror may put other
+# versions in their place at any moment, so that what fails begins with the lists again.
+debian_get() {
+  local names=()
+  cd "$1" && rm -f ./*.deb && debian_apt "$1" update && debian_apt "$1" -s install "$2" >plan || return 1
+  mapfile -t names < <(debian_libraries <plan)
+  debian_apt "$1" download "${names[@]}"
 }
 
 debian_refused() {

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # Downloads into the shared cache: once, whole or not at all, one at a time. Sourced by `stack`.
 
-DOWNLOAD_SECONDS=300
+DOWNLOAD_SECONDS=600
 
 # cached FOLDER FILL...: have $CACHE/FOLDER, made by running FILL with an empty folder to fill. The
 # lock lets stacks of different names share a cache.
@@ -28,14 +28,14 @@ need() {
   return 1
 }
 
-# fetch LOG COMMAND...: run a download with a time limit, and once more if it fails.
+# fetch LOG COMMAND...: run a download with a time limit, and twice more if it fails.
 fetch() {
   local log=$1 try
   shift
-  for try in 1 2; do
+  for try in 1 2 3; do
     timeout --foreground -k 5 "$DOWNLOAD_SECONDS" "$@" >"$log" 2>&1 && return 0
     [ $? -eq 124 ] && echo "E: no answer in $DOWNLOAD_SECONDS s" >>"$log"
-    [ $try -eq 2 ] || sleep 1
+    [ $try -eq 3 ] || sleep $((try * 2))
   done
   return 1
 }

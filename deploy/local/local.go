@@ -51,7 +51,7 @@ func (s Stack) Admin(server string) (*client.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	conn, err := client.ConnectWithTimeout(addr, s.AdminUser, s.AdminPassword, "", 10*time.Second)
+	conn, err := client.ConnectWithTimeout(addr, s.AdminUser, s.AdminPassword, "", 30*time.Second)
 	if err != nil {
 		return nil, fmt.Errorf("connect to %s at %s: %w", server, addr, err)
 	}

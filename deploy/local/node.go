@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -78,11 +79,11 @@ type Node struct {
 // StartNode writes a configuration for one node below dir and starts the
 // binary on it. The node gets free ports of its own; what it logs goes to log.
 func StartNode(bin, dir string, c Conf, log io.Writer) (*Node, error) {
-	identity, err := freePort()
+	identity, err := FreePort()
 	if err != nil {
 		return nil, err
 	}
-	web, err := freePort()
+	web, err := FreePort()
 	if err != nil {
 		return nil, err
 	}
@@ -222,11 +223,18 @@ func WaitActive(ctx context.Context, destination string, nodes ...*Node) (*Node,
 	}
 }
 
-func freePort() (int, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, err
+// FreePort is a loopback port that nobody listens on. It lies below those that
+// the kernel gives to connections, so that none takes it before it is used, and
+// below those of the stack's servers.
+func FreePort() (int, error) {
+	var last error
+	for range 100 {
+		port := 10000 + rand.IntN(10000)
+		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+		if err == nil {
+			return port, l.Close()
+		}
+		last = err
 	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port, nil
+	return 0, fmt.Errorf("find a free port: %w", last)
 }

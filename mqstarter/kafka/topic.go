@@ -68,7 +68,7 @@ func (p *Producer) topic(ctx context.Context, name string) (topic, error) {
 	}
 	var t topic
 	var err error
-	if t.partitions, err = p.partitions(ctx, name); err != nil {
+	if t.partitions, err = p.count(ctx, name); err != nil {
 		return topic{}, err
 	}
 	if t.limit, err = p.messageLimit(ctx, name); err != nil {
@@ -87,9 +87,9 @@ func (p *Producer) known(name string) (topic, bool) {
 	return t, ok
 }
 
-// partitions returns how many partitions a topic has, after having it created
+// count returns how many partitions a topic has, after having it created
 // if that is wanted.
-func (p *Producer) partitions(ctx context.Context, name string) (int32, error) {
+func (p *Producer) count(ctx context.Context, name string) (int32, error) {
 	var n int32
 	// Answers that it is missing are counted, not the time since the first: the
 	// cluster may go away in between.
@@ -210,4 +210,11 @@ func value(c kmsg.DescribeConfigsResponseResourceConfig) (int, error) {
 func (p *Producer) command(name, verb string, partitions int32) string {
 	return fmt.Sprintf("kafka-topics --bootstrap-server %s --%s --topic %s --partitions %d",
 		strings.Join(p.config.Brokers, ","), verb, name, max(partitions, 1))
+}
+
+// Partitions returns how many partitions a topic had when the term first looked
+// at it.
+func (p *Producer) Partitions(ctx context.Context, name string) (int32, error) {
+	t, err := p.topic(ctx, name)
+	return t.partitions, err
 }

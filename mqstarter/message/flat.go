@@ -1,6 +1,7 @@
 package message
 
 import (
+	"errors"
 	"strconv"
 
 	"github.com/canal-relay/canal-relay/relay/event"
@@ -115,6 +116,29 @@ func (f *Flat) AppendKey(dst []byte, row, column int) ([]byte, error) {
 	}
 	return f.appendKey(dst, row, column)
 }
+
+// AppendRecordKey appends some columns of a row, by their index in the layout, as
+// the object that data has for them: those of the after image of an update, and
+// where that lacks one, of the before image.
+func (f *Flat) AppendRecordKey(dst []byte, row int, columns []int) (_ []byte, err error) {
+	start := len(dst)
+	is, was := f.rows.Row(row), f.rows.Old(row)
+	for _, i := range columns {
+		field := is[i]
+		if !field.Present() && was != nil {
+			field = was[i]
+		}
+		if !field.Present() {
+			return dst, f.failed(row, i, errKeyAbsent)
+		}
+		if dst, err = f.appendMember(dst, i, f.rows.Bytes(field), field.Null()); err != nil {
+			return dst, f.failed(row, i, err)
+		}
+	}
+	return closeObject(dst, start), nil
+}
+
+var errKeyAbsent = errors.New("it belongs to the record's key, and the source did not log it: set binlog_row_image=FULL there")
 
 // Append appends the message that holds some rows of the open change, by their
 // index in it; nil is all of them, and what a statement takes. id is the number

@@ -167,7 +167,7 @@ func (g *golden) replay(t *testing.T, name string, want [3][]string) (got [3][]s
 		if err := f.Open(c); err != nil {
 			t.Fatal(err)
 		}
-		rule := router.Rule("T", c.Schema, c.Table)
+		rule := router.Rule("T", c.Schema, c.Table, 0)
 		if !rule.Hashed || f.Rows() == 0 {
 			emit(int(rule.Partition), nil)
 			return

@@ -13,6 +13,10 @@ const (
 	HeaderPosition    = "r-pos"   // the transaction, as event.Change.Tx
 	HeaderRow         = "r-row"   // index in the transaction of the record's last row, decimal
 	HeaderEpoch       = "r-epoch" // the ownership in which it was written, decimal
+
+	// HeaderHeartbeat is the only one of a heartbeat, beside r-epoch: the name of
+	// the destination.
+	HeaderHeartbeat = "r-heartbeat"
 )
 
 // Origin is what the headers of all records of a term have in common. It is
@@ -28,6 +32,15 @@ func NewOrigin(destination string, epoch int64) *Origin {
 		o.epoch = strconv.AppendInt(nil, epoch, 10)
 	}
 	return o
+}
+
+// Heartbeat returns the headers of a heartbeat.
+func (o *Origin) Heartbeat() []Header {
+	h := []Header{{HeaderHeartbeat, o.destination}}
+	if o.epoch != nil {
+		h = append(h, Header{HeaderEpoch, o.epoch})
+	}
+	return h
 }
 
 // AppendHeaders appends the headers of a record of transaction tx whose last row

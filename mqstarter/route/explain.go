@@ -15,9 +15,14 @@ type Answer struct {
 }
 
 // Explain tells what Topic and Rule answer for a table, and why.
-func (r *Router) Explain(schema, table string) (Answer, error) {
+// partitions are those of its topic, if FromTopic.
+func (r *Router) Explain(schema, table string, partitions func(topic string) int32) (Answer, error) {
 	a := Answer{Topic: r.Topic(schema, table)}
-	a.Rule = r.Rule(a.Topic, schema, table)
+	var count int32
+	if r.FromTopic() {
+		count = partitions(a.Topic)
+	}
+	a.Rule = r.Rule(a.Topic, schema, table, count)
 	a.WhyTopic = r.whyTopic(schema, table)
 	a.WhyRule, a.Partitions = r.whyRule(a.Topic, schema+"."+table)
 	return a, r.Err()
@@ -49,6 +54,8 @@ func (r *Router) whyRule(topic, name string) (why, partitions string) {
 	why = fmt.Sprintf("rule %q of canal.mq.partitionHash", h.item)
 	_, count := r.counted(topic)
 	switch {
+	case r.config.FromTopic:
+		partitions = "those that the topic has, since canal.relay.partitions.from.topic is true"
 	case count != nil:
 		partitions = fmt.Sprintf("rule %q of canal.mq.dynamicTopicPartitionNum", count.item)
 	case r.config.PartitionsNum != nil:

@@ -24,7 +24,7 @@ func TestExplainSaysWhichRule(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		a, err := r.Explain("shop", "orders")
+		a, err := r.Explain("shop", "orders", nil)
 		if err != nil || a.Topic != tt.topic || !strings.Contains(a.WhyTopic, tt.why) || !strings.Contains(a.WhyRule, tt.rule) || !strings.HasPrefix(a.Partitions, tt.partitions) {
 			t.Errorf("%+v: %+v, %v", tt.config, a, err)
 		}

@@ -19,6 +19,13 @@ type Config struct {
 	PartitionHash            string // partitionHash: rules; empty sends everything to Partition
 	DynamicTopicPartitionNum string // dynamicTopicPartitionNum: rules that outdo PartitionsNum by topic
 	DatabaseHash             bool   // database.hash: the schema name takes part in the hash of a row
+
+	// FromTopic leaves it to the topic how many partitions there are: PartitionsNum
+	// and DynamicTopicPartitionNum do not count.
+	FromTopic bool
+	// RecordKey says what the key of a record is: pk, the primary key of its table,
+	// or rules as those of PartitionHash, each with columns. Empty: records have none.
+	RecordKey string
 }
 
 // DefaultConfig sends everything to partition 0 of a topic that is still to be
@@ -32,6 +39,7 @@ type Router struct {
 	topics []topicRule
 	hashes []hashRule
 	counts []countRule
+	keys   []hashRule
 	err    atomic.Pointer[error]
 }
 
@@ -53,6 +61,9 @@ func New(c Config) (*Router, error) {
 		return nil, err
 	}
 	if r.counts, err = rules("canal.mq.dynamicTopicPartitionNum", c.DynamicTopicPartitionNum, parseCountRule); err != nil {
+		return nil, err
+	}
+	if r.keys, err = keyRules(c.RecordKey); err != nil {
 		return nil, err
 	}
 	if c.Topic == "" && !r.dynamic() {
@@ -115,10 +126,10 @@ type Rule struct {
 }
 
 // Rule returns how the rows of a table are spread over topic, which is what
-// Topic returned for it. The hash of a row is Seed XOR the Hash of the text of
+// Topic returned for it, and which has so many partitions if FromTopic. The hash of a row is Seed XOR the Hash of the text of
 // each column, an empty text for NULL; its partition is Partition(hash,
 // Partitions).
-func (r *Router) Rule(topic, schema, table string) Rule {
+func (r *Router) Rule(topic, schema, table string, partitions int32) Rule {
 	if !r.hashed() {
 		return Rule{Partition: r.config.Partition}
 	}
@@ -126,7 +137,10 @@ func (r *Router) Rule(topic, schema, table string) Rule {
 	if h == nil {
 		return Rule{}
 	}
-	n := r.count(topic)
+	n := partitions
+	if !r.config.FromTopic {
+		n = r.count(topic)
+	}
 	if h.byTable {
 		return Rule{Partition: Partition(Hash(table), n)}
 	}
@@ -149,10 +163,42 @@ func (r *Router) Statement() int32 {
 // Partitions returns how many partitions a topic must have for all that may be
 // sent to it.
 func (r *Router) Partitions(topic string) int32 {
+	if r.hashed() && r.config.FromTopic {
+		return 1
+	}
 	if r.hashed() {
 		return r.count(topic)
 	}
 	return r.config.Partition + 1
+}
+
+// FromTopic reports whether a topic says itself how many partitions rows are
+// spread over, so that Rule has to be told.
+func (r *Router) FromTopic() bool { return r.config.FromTopic && r.hashed() }
+
+// HashItem is the rule of partitionHash that takes a table, as it was written;
+// empty if none does.
+func (r *Router) HashItem(schema, table string) string {
+	if h := r.hashRule(schema + "." + table); h != nil {
+		return h.item
+	}
+	return ""
+}
+
+// Key is what the key of a table's records is made of.
+type Key struct {
+	PrimaryKey bool     // the primary key's columns
+	Columns    []string // else these, in any case
+}
+
+// Key returns it; ok is false for a table whose records have no key.
+func (r *Router) Key(schema, table string) (k Key, ok bool) {
+	for i := range r.keys {
+		if h := &r.keys[i]; r.ask(h.matches(schema + "." + table)) {
+			return Key{h.primaryKey, h.columns}, true
+		}
+	}
+	return Key{}, false
 }
 
 func (r *Router) hashRule(name string) *hashRule {
@@ -215,5 +261,8 @@ func (r *Router) Fingerprint() string {
 	}
 	fmt.Fprintf(h, "route 1\n%q\n%q\n%d\n%d\n%q\n%q\n%t\n",
 		c.Topic, c.DynamicTopic, c.Partition, n, c.PartitionHash, c.DynamicTopicPartitionNum, c.DatabaseHash)
+	if r.FromTopic() {
+		fmt.Fprintln(h, "partitions from the topic")
+	}
 	return hex.EncodeToString(h.Sum(nil)[:8])
 }

@@ -144,7 +144,7 @@ func TestRule(t *testing.T) {
 				key[name], columns = text, append(columns, name)
 			}
 		}
-		if h, p := place(r.Rule("T", schema, table), key, columns...); h != tt.h || p != tt.want {
+		if h, p := place(r.Rule("T", schema, table, 0), key, columns...); h != tt.h || p != tt.want {
 			t.Errorf("%s by %q over %d, %q: got %d → %d, want %d → %d", tt.name, tt.rules, tt.n, tt.key, h, p, tt.h, tt.want)
 		}
 		if p := r.Statement(); p != 0 {
@@ -155,11 +155,11 @@ func TestRule(t *testing.T) {
 
 func TestRuleWithoutHash(t *testing.T) {
 	r := mustNew(t, Config{Topic: "T", Partition: 2, PartitionsNum: num(4), DynamicTopicPartitionNum: "T:5"})
-	if got := r.Rule("T", "a", "b"); got.Hashed || got.Partition != 2 || r.Statement() != 2 {
+	if got := r.Rule("T", "a", "b", 0); got.Hashed || got.Partition != 2 || r.Statement() != 2 {
 		t.Errorf("got %+v, statements %d", got, r.Statement())
 	}
 	r = mustNew(t, Config{Topic: "T", PartitionHash: `.*\..*:$pk$`})
-	if got := r.Rule("T", "a", "b"); got.Partitions != 1 {
+	if got := r.Rule("T", "a", "b", 0); got.Partitions != 1 {
 		t.Errorf("unset partitionsNum: got %+v", got)
 	}
 }
@@ -183,7 +183,7 @@ func TestCount(t *testing.T) {
 	}
 	for _, tt := range tests {
 		r := mustNew(t, Config{Topic: "T", PartitionsNum: num(9), PartitionHash: `.*\..*:id`, DynamicTopicPartitionNum: tt.rules})
-		if got := r.Rule(tt.topic, "a", "b").Partitions; got != tt.want {
+		if got := r.Rule(tt.topic, "a", "b", 0).Partitions; got != tt.want {
 			t.Errorf("%s by %q: got %d, want %d", tt.topic, tt.rules, got, tt.want)
 		}
 	}

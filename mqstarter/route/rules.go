@@ -89,6 +89,21 @@ func parseHashRule(item string) (rule hashRule, err error) {
 	return rule, err
 }
 
+// keyRules reads RecordKey.
+func keyRules(text string) ([]hashRule, error) {
+	const key = "canal.relay.record.key"
+	if strings.EqualFold(strings.TrimSpace(text), "pk") {
+		text = `.*\..*:$pk$`
+	}
+	all, err := rules(key, text, parseHashRule)
+	for i := range all {
+		if err == nil && !all[i].primaryKey && len(all[i].columns) == 0 {
+			err = fmt.Errorf("%s: rule %q: there are no columns behind the table: write schema.table:col1^col2 or schema.table:$pk$, or pk for every table", key, all[i].item)
+		}
+	}
+	return all, err
+}
+
 // countRule is one item of dynamicTopicPartitionNum: expression:number.
 type countRule struct {
 	expression

@@ -100,6 +100,10 @@ type Batch struct {
 	// still open at the batch's end; 0 when the batch ends with a transaction.
 	Rows uint64
 
+	// Alone says that the batch is sent when all before it is acknowledged, and
+	// acknowledged before anything behind it is sent.
+	Alone bool
+
 	Transactions int // transactions that end in this batch
 	Bytes        int // bytes of binlog that it holds
 	Size         int // bytes charged to the relay's budget until Release

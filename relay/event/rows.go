@@ -98,6 +98,27 @@ func (c *Change) SkipTo(index uint64) error {
 	return nil
 }
 
+// Images calls each for every row of an update, in order, with the index in Image
+// of the byte behind the row's before image and of that behind its after image.
+func (c *Change) Images(each func(middle, end int)) error {
+	l := c.Layout
+	if err := l.checkBitmaps(true, c.Present, c.PresentAfter, c.Image); err != nil {
+		return err
+	}
+	before, after := newImage(l, c.Present), newImage(l, c.PresentAfter)
+	for at, row := 0, 0; at < len(c.Image); row++ {
+		middle, column := before.skip(l, c.Image, at)
+		if column >= 0 {
+			return l.broken(column, row)
+		}
+		if at, column = after.skip(l, c.Image, middle); column >= 0 {
+			return l.broken(column, row)
+		}
+		each(middle, at)
+	}
+	return nil
+}
+
 func (l *Layout) checkBitmaps(update bool, present, after, image []byte) error {
 	n := (len(l.widths) + 7) / 8
 	if len(present) < n || update && len(after) < n {

@@ -81,11 +81,18 @@ func TestBadInput(t *testing.T) {
 			`shop/instance.properties:4: canal.mq.topic: it is missing: name a topic, or set canal.mq.dynamicTopic`}},
 		{"secret", nil, []string{"canal.relay.secret.canal.instance.dbPassword.file = nowhere", "canal.relay.secret.canal.port.file = x"}, []string{
 			`shop/instance.properties:4: canal.relay.secret.canal.instance.dbPassword.file: open nowhere: no such file or directory: make the file readable for this user, or remove the key`,
-			`shop/instance.properties:5: canal.relay.secret.canal.port.file: canal.port is not a secret that can stand in a file: choose canal.instance.dbPassword, canal.instance.tsdb.dbPassword, kafka.sasl.jaas.config, kafka.ssl.keystore.key, canal.relay.http.password`}},
+			`shop/instance.properties:5: canal.relay.secret.canal.port.file: canal.port is not a secret that can stand in a file: choose canal.instance.dbPassword, canal.instance.tsdb.dbPassword, kafka.sasl.jaas.config, kafka.ssl.keystore.key, canal.relay.http.password, canal.relay.alarm.webhook`}},
 		{"key store", []string{"kafka.security.protocol = SSL", "kafka.ssl.truststore.location = x.jks"}, nil, []string{
 			`canal.properties: kafka.ssl.truststore.type: "JKS": ` + noJKS}},
 		{"login", []string{"kafka.security.protocol = SASL_SSL", "kafka.sasl.mechanism = SCRAM-SHA-256", "kafka.sasl.jaas.config = x.ScramLoginModule required username=\"u\";"}, nil, []string{
 			`canal.properties:7: kafka.sasl.jaas.config: it lacks username="…" or password="…"`}},
+		{"options", []string{"canal.relay.alarm.webhook = hush"}, []string{"canal.relay.record.key = shop.orders:id,shop.items", "canal.relay.read.rate = 1000", "canal.relay.heartbeat.interval = 1ms"}, []string{
+			`canal.properties:5: canal.relay.alarm.webhook: it is not the URL of a web server: write http://… or https://…`,
+			`shop/instance.properties:4: canal.relay.record.key: rule "shop.items": there are no columns behind the table: write schema.table:col1^col2 or schema.table:$pk$, or pk for every table`,
+			`shop/instance.properties:5: canal.relay.read.rate: 1000 bytes a second are too few: choose at least 64 KiB, or 0 for no limit`,
+			`shop/instance.properties:6: canal.relay.heartbeat.interval: 1ms is too short: choose 1s or more, or 0 for none`}},
+		{"keys with protobuf", []string{"canal.mq.flatMessage = false"}, []string{"canal.relay.record.key = pk"}, []string{
+			`shop/instance.properties:4: canal.relay.record.key: a protobuf record holds changes of many rows: it goes with canal.mq.flatMessage=true only`}},
 		{"GTID set", nil, []string{"canal.instance.gtidon = true", "canal.instance.master.gtid = not a set"}, []string{
 			`shop/instance.properties:5: canal.instance.master.gtid: `}},
 		{"patterns", nil, []string{`canal.instance.filter.regex = a\\.(b`, `canal.instance.filter.black.regex = [`, `canal.mq.dynamicTopic = x:db\\.t\\d{1,2}`, `canal.mq.partitionHash = (:id`, `canal.mq.dynamicTopicPartitionNum = *:0`}, []string{

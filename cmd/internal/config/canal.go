@@ -41,6 +41,7 @@ type Node struct {
 	Pprof        bool
 
 	LogJSON bool
+	Webhook Secret // URL to call when a destination changes its state; empty for none
 
 	Instances []Instance // in the order of the configuration
 }
@@ -140,6 +141,7 @@ func (r *reader) node() *Node {
 		Pprof:          r.boolean("canal.relay.http.pprof"),
 		LogJSON:        r.choice("canal.relay.log.format", "text", "json") == "json",
 	}
+	n.Webhook = r.webhook()
 	r.choice("canal.serverMode", "kafka")
 	if strings.ContainsFunc(n.Cluster, func(c rune) bool { return !isNameRune(c) }) {
 		r.blame("canal.relay.cluster", "%q: use letters, digits, dots, dashes and underscores", n.Cluster)

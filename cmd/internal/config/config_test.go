@@ -303,6 +303,14 @@ var samples = map[string][]string{
 	"canal.relay.http.password":                   {"canal.relay.http.user=ops", "canal.relay.http.password=x"},
 	"canal.relay.http.pprof":                      {"canal.relay.http.pprof=true"},
 	"canal.relay.log.format":                      {"canal.relay.log.format=json"},
+	"canal.instance.get.ddl.isolation":            {"canal.instance.get.ddl.isolation=true"},
+	"canal.instance.filter.table.error":           {"canal.instance.filter.table.error=true"},
+	"canal.relay.record.key":                      {"canal.relay.record.key=pk"},
+	"canal.relay.partitions.from.topic":           {"canal.mq.partitionHash=shop", "canal.relay.partitions.from.topic=true"},
+	"canal.relay.pk.update":                       {"canal.relay.pk.update=split"},
+	"canal.relay.heartbeat.interval":              {"canal.relay.heartbeat.interval=30s"},
+	"canal.relay.read.rate":                       {"canal.relay.read.rate=10MiB"},
+	"canal.relay.alarm.webhook":                   {"canal.relay.alarm.webhook=https://example.org/hook"},
 	"canal.relay.secret.*.file":                   {"canal.relay.secret.canal.instance.dbPassword.file=secret.txt"},
 }
 

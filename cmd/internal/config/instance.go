@@ -147,6 +147,7 @@ func (r *reader) instance(node *Node) Instance {
 	i.TakeoverDelay = r.takeoverDelay(i.ExactlyOnce != nil)
 	i.Starter = r.starter(i, flush)
 	r.packets(&i)
+	r.options(&i)
 	return i
 }
 

@@ -3,7 +3,6 @@ package config
 import (
 	"crypto/tls"
 	"crypto/x509"
-	"fmt"
 	"math"
 	"os"
 	"strconv"
@@ -161,7 +160,7 @@ func (r *reader) tlsConfig() *tls.Config {
 	const names = "kafka.ssl.endpoint.identification.algorithm"
 	if v := r.direct(names); v.Set && v.Value == "" {
 		c.InsecureSkipVerify = true // the chain is still verified
-		c.VerifyConnection = verifyChain(c.RootCAs)
+		c.VerifyConnection = security.VerifyChain(c.RootCAs)
 	} else {
 		r.choice(names, "https")
 	}
@@ -198,19 +197,4 @@ func (r *reader) pem(kind, location, text string) []byte {
 		return nil
 	}
 	return b
-}
-
-// verifyChain checks that a broker's certificate comes from a known authority,
-// whatever name it bears.
-func verifyChain(roots *x509.CertPool) func(tls.ConnectionState) error {
-	return func(s tls.ConnectionState) error {
-		options := x509.VerifyOptions{Roots: roots, Intermediates: x509.NewCertPool()}
-		for _, cert := range s.PeerCertificates[1:] {
-			options.Intermediates.AddCert(cert)
-		}
-		if _, err := s.PeerCertificates[0].Verify(options); err != nil {
-			return fmt.Errorf("verify the broker's certificate: %w", err)
-		}
-		return nil
-	}
 }

@@ -2,11 +2,11 @@ package config
 
 import (
 	"fmt"
-	"log/slog"
 	"slices"
 	"strings"
 
 	"github.com/canal-relay/canal-relay/cmd/internal/config/keys"
+	"github.com/canal-relay/canal-relay/cmd/internal/config/security"
 )
 
 // Problem is one thing in the files that cannot work.
@@ -62,28 +62,5 @@ func (f Finding) String() string {
 	return fmt.Sprintf("%s: %s: %s: %s", f.Where, f.Key, f.Verdict, f.Note)
 }
 
-// Secret is a text that is never shown: every way of printing it gives ***.
-type Secret string
-
-const hidden = "***"
-
-// String hides the secret.
-func (s Secret) String() string { return hidden }
-
-// GoString hides the secret from %#v.
-func (s Secret) GoString() string { return hidden }
-
-// Format hides the secret from every verb, %x included.
-func (s Secret) Format(f fmt.State, _ rune) { fmt.Fprint(f, hidden) }
-
-// LogValue hides the secret from slog.
-func (s Secret) LogValue() slog.Value { return slog.StringValue(hidden) }
-
-// MarshalText hides the secret from JSON and other encodings.
-func (s Secret) MarshalText() ([]byte, error) { return []byte(hidden), nil }
-
-// MarshalJSON hides the secret.
-func (s Secret) MarshalJSON() ([]byte, error) { return []byte(`"` + hidden + `"`), nil }
-
-// Reveal gives the text, to those who log in with it.
-func (s Secret) Reveal() string { return string(s) }
+// Secret is a text that is never shown.
+type Secret = security.Secret

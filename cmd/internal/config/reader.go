@@ -208,7 +208,7 @@ func splitList(text, separators string) []string {
 }
 
 // secrets are the keys that canal.relay.secret.<key>.file may name.
-var secrets = []string{"canal.instance.dbPassword", "canal.instance.tsdb.dbPassword", "kafka.sasl.jaas.config", "kafka.ssl.keystore.key", "canal.relay.http.password"}
+var secrets = []string{"canal.instance.dbPassword", "canal.instance.tsdb.dbPassword", "kafka.sasl.jaas.config", "kafka.ssl.keystore.key", "canal.relay.http.password", "canal.relay.alarm.webhook"}
 
 func secretFile(key string) string { return "canal.relay.secret." + key + ".file" }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/canal-relay/canal-relay/cmd/internal/config/keys"
 	"github.com/canal-relay/canal-relay/cmd/internal/config/properties"
+	"github.com/canal-relay/canal-relay/cmd/internal/config/security"
 )
 
 // judge finds refused keys that are set to something else than their default.
@@ -45,7 +46,7 @@ func (r *reader) names() []string {
 // shown is a value as messages quote it.
 func shown(k *keys.Key, v string) string {
 	if k.Kind == keys.Password {
-		return hidden
+		return security.Hidden
 	}
 	return fmt.Sprintf("%q", v)
 }

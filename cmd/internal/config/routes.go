@@ -10,6 +10,8 @@ import (
 // topicName is what Kafka takes for the name of a topic.
 var topicName = regexp.MustCompile(`^[a-zA-Z0-9._-]{1,249}$`)
 
+const recordKey = "canal.relay.record.key"
+
 // route reads canal.mq.*. Each rule is judged by itself, so that every bad one
 // is told of.
 func (r *reader) route() route.Config {
@@ -20,6 +22,8 @@ func (r *reader) route() route.Config {
 	c.PartitionHash = r.text(hash)
 	c.DynamicTopicPartitionNum = r.text(counts)
 	c.DatabaseHash = r.boolean("canal.mq.database.hash")
+	c.FromTopic = r.boolean("canal.relay.partitions.from.topic")
+	c.RecordKey = r.text(recordKey)
 	if n, ok := r.optional("canal.mq.partition", 0, math.MaxInt32); ok {
 		c.Partition = int32(n)
 	}
@@ -39,6 +43,7 @@ func (r *reader) route() route.Config {
 		{dynamic, route.Config{Topic: "x", DynamicTopic: c.DynamicTopic}},
 		{hash, route.Config{Topic: "x", PartitionHash: c.PartitionHash}},
 		{counts, route.Config{Topic: "x", DynamicTopicPartitionNum: c.DynamicTopicPartitionNum}},
+		{recordKey, route.Config{Topic: "x", RecordKey: c.RecordKey}},
 	} {
 		if _, err := route.New(part.one); err != nil {
 			r.blameErr(part.key, err)

@@ -20,7 +20,8 @@ import (
 // explain is one run of the command.
 type explain struct {
 	common
-	keys []string
+	keys       []string
+	partitions map[string]int
 }
 
 // explanation is what a destination does with a table.
@@ -57,6 +58,7 @@ asked but the source, and that only for the primary key when a rule needs it.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return e.run(cmd.Context(), args[0]) },
 	}
 	e.flags(cmd, "explain this destination only")
+	PartitionsFlag(cmd, &e.partitions)
 	cmd.Flags().StringArrayVar(&e.keys, "key", nil, "COLUMN=TEXT of a row's key as messages show it; empty text for NULL (may be repeated)")
 	return cmd
 }
@@ -85,7 +87,7 @@ func (e *explain) run(ctx context.Context, table string) error {
 	all := make([]explanation, len(chosen))
 	for i := range chosen {
 		key := func() ([]string, error) { return primaryKey(ctx, &chosen[i], schemaName, name) }
-		if all[i], err = explained(&chosen[i], schemaName, name, values, key); err != nil {
+		if all[i], err = explained(&chosen[i], schemaName, name, values, e.partitions, key); err != nil {
 			return exit.Failed(fmt.Errorf("destination %s: %w", chosen[i].Name, err))
 		}
 	}
@@ -112,7 +114,7 @@ func keyValues(keys []string) ([]value, error) {
 
 // explained tells what a destination does with a table. key asks for the
 // columns of its primary key, if they are needed.
-func explained(i *config.Instance, schemaName, table string, values []value, key func() ([]string, error)) (explanation, error) {
+func explained(i *config.Instance, schemaName, table string, values []value, partitions map[string]int, key func() ([]string, error)) (explanation, error) {
 	x := explanation{Destination: i.Name, Table: schemaName + "." + table}
 	f, err := filter.New(i.Filter)
 	if err != nil {
@@ -127,19 +129,30 @@ func explained(i *config.Instance, schemaName, table string, values []value, key
 		return x, nil
 	}
 	x.Dropped = i.Filter.Drops()
-	routed, err := i.Starter.Router.Explain(schemaName, table)
+	known := true
+	routed, err := i.Starter.Router.Explain(schemaName, table, func(topic string) int32 {
+		known = partitions[topic] > 0
+		return int32(max(partitions[topic], 1))
+	})
 	if err != nil {
 		return x, err
 	}
 	x.Topic, x.WhyTopic = routed.Topic, routed.WhyTopic
 	x.WhyPartition, x.WhyCount = routed.WhyRule, routed.Partitions
-	if x.WhyCount != "" {
+	switch {
+	case i.Starter.Router.FromTopic():
+		x.Partitions = int32(partitions[x.Topic])
+	case x.WhyCount != "":
 		x.Partitions = i.Starter.Router.Partitions(x.Topic)
 	}
 	statements := i.Starter.Router.Statement()
 	x.Statements = &statements
 	if x.Topic == "" {
 		x.WhyTopic = "no rule of canal.mq.dynamicTopic matches and canal.mq.topic is empty: such a change ends the term"
+	}
+	if !known {
+		x.note("canal.relay.partitions.from.topic is true: give --partitions %s=N to see the partition", x.Topic)
+		return x, nil
 	}
 	if !routed.Rule.Hashed {
 		partition := routed.Rule.Of()
@@ -244,7 +257,7 @@ func (e *explain) print(all []explanation) error {
 		}
 		fmt.Fprintf(w, "topic\t%s: %s\n", orNone(x.Topic), x.WhyTopic)
 		fmt.Fprintf(w, "partition\t%s: %s\n", x.where(), x.WhyPartition)
-		if x.WhyCount != "" {
+		if x.Partitions > 0 {
 			fmt.Fprintf(w, "partitions\t%d: %s\n", x.Partitions, x.WhyCount)
 		}
 		if len(x.KeyColumns) > 0 {

@@ -115,3 +115,9 @@ func names(node *config.Node) []string {
 func ask(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, askTimeout)
 }
+
+// PartitionsFlag adds the flag that says how many partitions topics have, to
+// commands that do not ask Kafka.
+func PartitionsFlag(cmd *cobra.Command, to *map[string]int) {
+	cmd.Flags().StringToIntVar(to, "partitions", nil, "TOPIC=N: how many partitions a topic has, with canal.relay.partitions.from.topic=true (may be repeated)")
+}

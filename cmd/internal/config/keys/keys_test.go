@@ -48,7 +48,7 @@ func secretName(name string) bool {
 			return false
 		}
 	}
-	for _, word := range []string{"passw", "secret", "accesskey", "jaas.config", "keystore.key", "zookeeper.auth"} {
+	for _, word := range []string{"passw", "secret", "accesskey", "jaas.config", "keystore.key", "zookeeper.auth", "webhook"} {
 		if strings.Contains(lower, word) {
 			return true
 		}

@@ -1,4 +1,5 @@
-// Package security reads what Java clients are told about who they are.
+// Package security reads what Java clients are told about who they are and whom
+// they may trust, and keeps secrets from being shown.
 package security
 
 import (

@@ -1,0 +1,33 @@
+package security
+
+import (
+	"fmt"
+	"log/slog"
+)
+
+// Secret is a text that is never shown: every way of printing it gives ***.
+type Secret string
+
+// Hidden stands for a secret where one is shown.
+const Hidden = "***"
+
+// String hides the secret.
+func (s Secret) String() string { return Hidden }
+
+// GoString hides the secret from %#v.
+func (s Secret) GoString() string { return Hidden }
+
+// Format hides the secret from every verb, %x included.
+func (s Secret) Format(f fmt.State, _ rune) { fmt.Fprint(f, Hidden) }
+
+// LogValue hides the secret from slog.
+func (s Secret) LogValue() slog.Value { return slog.StringValue(Hidden) }
+
+// MarshalText hides the secret from JSON and other encodings.
+func (s Secret) MarshalText() ([]byte, error) { return []byte(Hidden), nil }
+
+// MarshalJSON hides the secret.
+func (s Secret) MarshalJSON() ([]byte, error) { return []byte(`"` + Hidden + `"`), nil }
+
+// Reveal gives the text, to those who log in with it.
+func (s Secret) Reveal() string { return string(s) }

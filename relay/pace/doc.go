@@ -1,0 +1,2 @@
+// Package pace holds a stream to a number of bytes per second.
+package pace
