@@ -224,12 +224,15 @@ func (d *Destination) Saved(at time.Time) {
 
 // Unusual counts something that an operator wants to know of, by a fixed
 // short name such as "statement_dml", "reconnect", "tail_scan_miss".
-func (d *Destination) Unusual(what string) {
-	if d == nil {
+func (d *Destination) Unusual(what string) { d.Count(what, 1) }
+
+// Count counts n such things.
+func (d *Destination) Count(what string, n int) {
+	if d == nil || n == 0 {
 		return
 	}
 	d.mu.Lock()
-	d.unusual[what]++
+	d.unusual[what] += uint64(n)
 	d.mu.Unlock()
 }
 

@@ -92,6 +92,7 @@ func newBuilder(t *term) *builder {
 	b := &builder{targets: target.New(t.targets())}
 	if t.config.Packets != nil {
 		b.packer = newPacker(*t.config.Packets, t.config.Message)
+		b.packer.marks = t.repeats != nil
 		b.rows = b.packer.proto
 	} else {
 		b.flat = message.NewFlat(t.config.Message)
@@ -335,10 +336,15 @@ func (p *parcel) span(c *event.Change) span {
 
 // cut gives every message its bytes, now that the arena no longer moves.
 func (p *parcel) cut(o *message.Origin) {
+	noted := 0
 	for i, s := range p.spans {
 		p.Messages[i].Value = p.arena[s.value:s.valueEnd:s.valueEnd]
 		if s.keyEnd > s.key {
 			p.Messages[i].Key = p.arena[s.key:s.keyEnd:s.keyEnd]
+		}
+		if s.entries > noted {
+			p.Messages[i].Entries = p.entries[noted:s.entries:s.entries]
+			noted = s.entries
 		}
 		if o != nil {
 			p.headers = o.AppendHeaders(p.headers, p.arena[s.pos:s.posEnd:s.posEnd], p.arena[s.row:s.rowEnd:s.rowEnd])

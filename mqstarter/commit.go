@@ -16,6 +16,7 @@ const saveTimeout = 2 * time.Second
 type committer struct {
 	position position.Position // end of the last transaction that is acknowledged with all before it
 	moved    bool              // since it was saved
+	known    bool              // a position under these settings is stored, or was tried to be
 	failing  bool              // the last attempt to save failed
 	busy     bool              // something settled since the last tick
 	clean    bool              // at the end: all that was sent is acknowledged, and saved
@@ -50,6 +51,10 @@ func (t *term) settle() {
 			}
 			t.release(head)
 			head = nil
+			if !t.commit.known && t.commit.moved {
+				t.commit.known = true
+				t.save() // at once: with it, the next term can tell what readers have
+			}
 		case <-tick.C:
 			t.save()
 			if !t.commit.busy {

@@ -26,6 +26,7 @@ type packer struct {
 	runs    []run
 	index   map[place]int
 	one     [1]int
+	marks   bool // note the entries in the parcel
 }
 
 // place is a topic's partition.
@@ -195,12 +196,27 @@ func (k *packer) record(p *parcel, r *run, first, end, size int) {
 	s := p.span(c)
 	p.arena = k.c.Form.AppendPacket(p.arena, p.batch.ID, size)
 	for i := first; i != end; i = k.entries[i].next {
-		p.arena = append(p.arena, k.frames[k.entries[i].start:k.entries[i].end]...)
+		e := &k.entries[i]
+		p.arena = append(p.arena, k.frames[e.start:e.end]...)
+		if k.marks {
+			p.entries = append(p.entries, k.mark(p, e, len(p.arena)-s.value))
+		}
 	}
+	s.entries = len(p.entries)
 	s.valueEnd = len(p.arena)
 	s.row = s.valueEnd
 	p.arena = strconv.AppendUint(p.arena, k.entries[last].row, 10)
 	s.rowEnd = len(p.arena)
 	p.spans = append(p.spans, s)
 	p.Messages = append(p.Messages, message.Message{Topic: r.topic, Partition: r.partition, Schema: c.Schema, Table: c.Table})
+}
+
+// mark notes an entry that ends there, in case readers have it.
+func (k *packer) mark(p *parcel, e *entry, end int) message.Entry {
+	c := &p.batch.Changes[e.change]
+	m := message.Entry{End: end, Tx: c.Tx, Row: e.row}
+	if c.Kind >= event.Begin {
+		m.Kind = c.Kind
+	}
+	return m
 }

@@ -21,6 +21,7 @@ type parcel struct {
 	arena   []byte
 	headers []message.Header // of all messages, in order
 	spans   []span           // one for each message
+	entries []message.Entry  // of all messages, in order, if they are noted
 
 	built chan struct{} // one token: building ended
 	acked chan struct{} // one token: the producer is done with it
@@ -37,6 +38,7 @@ type span struct {
 	pos, posEnd     int // r-pos
 	row, rowEnd     int // r-row
 	key, keyEnd     int // empty for none
+	entries         int // of the parcel, up to and with this message's
 }
 
 func (t *term) newParcel() *parcel {
@@ -49,9 +51,10 @@ func (t *term) newParcel() *parcel {
 func (p *parcel) reset() {
 	clear(p.Messages)
 	clear(p.headers)
+	clear(p.entries)
 	*p = parcel{
 		Parcel: message.Parcel{Messages: p.Messages[:0]},
-		arena:  p.arena[:0], headers: p.headers[:0], spans: p.spans[:0],
+		arena:  p.arena[:0], headers: p.headers[:0], spans: p.spans[:0], entries: p.entries[:0],
 		built: p.built, acked: p.acked, done: p.done,
 	}
 }

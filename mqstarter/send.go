@@ -36,6 +36,9 @@ func (t *term) sendOne(p *parcel, beat *heartbeat) bool {
 	if alone && !t.land() || t.refused.Load() || t.work.Err() != nil {
 		return false
 	}
+	if t.repeats != nil {
+		t.repeats.Drop(t.work, &p.Parcel, p.batch.ID)
+	}
 	beat.note(p.Messages)
 	t.sent <- p
 	t.flying.Add(1)

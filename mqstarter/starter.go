@@ -10,6 +10,7 @@ import (
 
 	"github.com/canal-relay/canal-relay/metrics"
 	"github.com/canal-relay/canal-relay/mqstarter/message"
+	"github.com/canal-relay/canal-relay/mqstarter/repeats"
 	"github.com/canal-relay/canal-relay/mqstarter/route"
 	"github.com/canal-relay/canal-relay/mqstarter/target"
 	"github.com/canal-relay/canal-relay/relay/event"
@@ -73,6 +74,11 @@ type Counter interface {
 	Partitions(ctx context.Context, topic string) (int32, error)
 }
 
+// Ender is a Source that tells where its binlog ends now.
+type Ender interface {
+	End(ctx context.Context) (position.Position, error)
+}
+
 // Defaults of a Config.
 const (
 	DefaultWindow       = 64
@@ -85,6 +91,7 @@ const (
 type Config struct {
 	Destination string // its name, for the r-dest header
 	Headers     bool   // give every message the r-… headers
+	Routing     string // hash of all that decides which record a change becomes, and where it goes
 
 	Builders int // goroutines that turn changes into messages
 	Window   int // batches between the source and the stored position, at most
@@ -204,7 +211,41 @@ func (s *Starter) run(ctx context.Context, epoch int64) error {
 		return err
 	}
 	s.log.Info("reading changes from here on", "epoch", epoch, "file", from.File, "offset", from.Offset, "gtids", from.GTIDs)
-	return newTerm(s, epoch, source, producer).run(ctx)
+	t := newTerm(s, epoch, source, producer)
+	t.repeats = t.readersHave(saved, from)
+	t.commit.known = saved.Routing == s.config.Routing
+	return t.run(ctx)
+}
+
+// readersHave makes what takes out records that an earlier term has sent; nil
+// where that cannot be told. A producer that gives readers records and position
+// together has no such records.
+func (t *term) readersHave(saved position.Saved, from position.Resume) *repeats.Filter {
+	scanner, can := t.producer.(repeats.Scanner)
+	ends, told := t.source.(Ender)
+	_, together := t.producer.(Beginner)
+	why := ""
+	switch {
+	case !can || !told || together || saved.IsZero():
+		return nil
+	case !t.config.Headers:
+		why = "headers are off"
+	case t.config.Router.FromTopic():
+		why = "rows go to the partitions that topics have now, which may not be those that they had"
+	case saved.Foreign || saved.Routing == "":
+		why = "the stored position was set by somebody else"
+	case saved.Routing != t.config.Routing:
+		why = "the settings that decide what is sent where have changed"
+	}
+	if why != "" {
+		t.log.Info("what was sent behind the stored position is sent again", "reason", why)
+		return nil
+	}
+	c := repeats.Config{Destination: t.config.Destination, Epoch: t.epoch, Since: saved.Since, SinceAt: saved.SinceAt, From: from.Position, End: ends.End}
+	if t.config.Packets != nil {
+		c.Form = t.config.Packets.Form
+	}
+	return repeats.New(c, scanner, t.metrics, t.log)
 }
 
 // claim makes the producer ready and decides where the term goes on. What a

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/canal-relay/canal-relay/mqstarter/repeats"
 	"github.com/canal-relay/canal-relay/mqstarter/target"
 )
 
@@ -36,6 +37,7 @@ type term struct {
 	source   Source
 	producer Producer
 	epoch    int64
+	repeats  *repeats.Filter // the sender's; nil when nothing is taken out
 
 	hold, work, read   context.Context
 	drop, giveUp, stop context.CancelCauseFunc

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"path/filepath"
 
@@ -92,7 +93,16 @@ func newHistory(i *config.Instance, log *slog.Logger) storedHistory {
 type source struct {
 	*relay.Relay
 	tracker *schema.Tracker
+	server  *binlog.Reader // nil for files
 	closers []closer
+}
+
+// End asks the server where its binlog ends.
+func (s *source) End(ctx context.Context) (position.Position, error) {
+	if s.server == nil {
+		return position.Position{}, errors.New("files have no server to ask")
+	}
+	return s.server.End(ctx)
 }
 
 // newSource builds the relay of one term. definitions and kept may be nil.
@@ -102,6 +112,7 @@ func newSource(i *config.Instance, from position.Resume, events binlog.Events, d
 	var asked schema.Source
 	if definitions != nil {
 		asked = definitions
+		s.server = definitions
 		s.closers = append(s.closers, definitions)
 	}
 	var stored schema.History

@@ -192,7 +192,7 @@ func (n *node) destination(i *config.Instance) (*destination, error) {
 			log.Warn("configuration", "key", "canal.instance.filter."+key, "note", tornText(torn))
 		}
 	}
-	routing := i.Starter.Router.Fingerprint()
+	routing := i.Starter.Routing
 	if i.ExactlyOnce != nil {
 		i.ExactlyOnce.Routing = routing
 	}

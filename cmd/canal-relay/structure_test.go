@@ -64,12 +64,16 @@ var allowed = map[string][]string{
 		"metrics", "relay/buffer", "relay/binlog", "relay/binlog/parse", "relay/binlog/track", "relay/binlog/wire", "relay/event", "relay/event/charset", "relay/event/column", "relay/filter", "relay/position", "relay/schema", "relay/schema/ddl", "relay/schema/ddl/simple",
 		"relay/event/tablemap", "relay/sqltext", "relay/pace", "relay/rekey",
 	},
-	"mqstarter/message":           {"relay/event", "relay/position"},
-	"mqstarter/kafka/positions":   {"relay/position"},
-	"mqstarter/kafka":             {"mqstarter/kafka/positions", "mqstarter/message", "relay/position"},
+	"mqstarter/message":         {"relay/event", "relay/position"},
+	"mqstarter/kafka/positions": {"relay/position"},
+	"mqstarter/kafka":           {"mqstarter/kafka/positions", "mqstarter/kafka/tail", "mqstarter/message", "relay/position"},
+	// reads the ends of partitions
+	"mqstarter/kafka/tail":        {"mqstarter/message"},
 	"mqstarter/kafka/schematopic": {"mqstarter/kafka", "relay/position", "relay/schema"},
+	// finds the records that readers have from an earlier term
+	"mqstarter/repeats": {"metrics", "mqstarter/message", "relay/event", "relay/position"},
 	"mqstarter": {
-		"metrics", "mqstarter/message", "mqstarter/route", "mqstarter/target", "relay/event", "relay/position",
+		"metrics", "mqstarter/message", "mqstarter/repeats", "mqstarter/route", "mqstarter/target", "relay/event", "relay/position",
 	},
 }
 

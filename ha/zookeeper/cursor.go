@@ -116,9 +116,11 @@ func decode(destination string, cursor, state stored) (saved position.Saved, las
 		return saved, last, fmt.Errorf("the cursor in ZooKeeper node %s cannot be read: %w: set it with canal-relay cursor set, or delete the node to start where the configuration says", cursorPath(destination), err)
 	}
 	saved = position.Saved{Position: p, Foreign: foreign}
-	if !foreign {
-		saved.Position, saved.Routing = last.Apply(p), last.Routing
+	if foreign {
+		last.Routing = ""
+		return saved, last, nil
 	}
+	saved.Position, saved.Routing, saved.Since, saved.SinceAt = last.Apply(p), last.Routing, last.Since, last.SinceAt
 	return saved, last, nil
 }
 
@@ -203,8 +205,7 @@ func (k *Cursor) attempt(p position.Position, epoch int64) *attempt {
 	if k.first {
 		reason = fmt.Sprintf("term started, epoch %d", epoch)
 	}
-	next := k.last.Next(p, time.Now(), reason)
-	next.Epoch, next.Routing = epoch, k.config.Routing
+	next := k.last.Next(p, time.Now(), reason).Trust(k.config.Routing, epoch, time.Now())
 	shown := p
 	if !k.config.GTIDOn {
 		shown.GTIDs = ""

@@ -8,6 +8,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/canal-relay/canal-relay/mqstarter/kafka/tail"
 	"github.com/canal-relay/canal-relay/mqstarter/message"
 )
 
@@ -130,4 +131,13 @@ func (f *flight) table(r *kgo.Record) string {
 		}
 	}
 	return "unknown"
+}
+
+// Tails finds the last record of a destination in each of some places.
+func (p *Producer) Tails(ctx context.Context, destination string, places []message.Place) []message.Tail {
+	options, err := p.config.Options()
+	if err != nil {
+		return make([]message.Tail, len(places)) // New would have failed
+	}
+	return tail.Scan(ctx, append(options, kgo.WithContext(p.live)), destination, places)
 }

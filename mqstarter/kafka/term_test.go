@@ -18,6 +18,7 @@ import (
 
 	"github.com/canal-relay/canal-relay/mqstarter"
 	"github.com/canal-relay/canal-relay/mqstarter/kafka"
+	"github.com/canal-relay/canal-relay/mqstarter/repeats"
 	"github.com/canal-relay/canal-relay/mqstarter/route"
 	"github.com/canal-relay/canal-relay/relay/event"
 	"github.com/canal-relay/canal-relay/relay/position"
@@ -26,6 +27,7 @@ import (
 var (
 	_ mqstarter.Producer = (*kafka.Producer)(nil)
 	_ mqstarter.Limiter  = (*kafka.Producer)(nil)
+	_ repeats.Scanner    = (*kafka.Producer)(nil)
 )
 
 // statements is a source of one DDL a batch, on the tables named, and then the

@@ -19,6 +19,10 @@ type Message struct {
 	Headers   []Header
 
 	Schema, Table string // whose change it is, for error texts; empty when unknown
+
+	// Entries are those of a protobuf record, if the producer may have to leave
+	// some out that readers have; else nil.
+	Entries []Entry
 }
 
 // Parcel is what was built from one batch, sent and acknowledged as a whole.

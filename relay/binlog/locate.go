@@ -53,7 +53,7 @@ func (r *Reader) End(ctx context.Context) (position.Position, error) {
 	if err != nil {
 		return position.Position{}, fmt.Errorf("%s: %w", query, err)
 	}
-	p := position.Position{File: rows[0][0], Offset: offset, ServerID: s.Server.ID, Time: time.Unix(time.Now().Unix(), 0)}
+	p := position.Position{File: rows[0][0], Offset: offset, ServerID: s.Server.ID, ServerUUID: s.Server.UUID, Time: time.Unix(time.Now().Unix(), 0)}
 	if s.Server.MariaDB() {
 		rows, err = s.Rows("SELECT @@global.gtid_binlog_pos")
 		if err != nil {

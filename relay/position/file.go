@@ -94,7 +94,8 @@ func (f *File) Load(context.Context) (Saved, error) {
 		f.loaded = false
 		return Saved{}, fmt.Errorf("load cursor from %s: %w", f.path, err)
 	}
-	return Saved{Position: f.state.Apply(p), Routing: f.state.Routing}, nil
+	s := &f.state
+	return Saved{Position: s.Apply(p), Routing: s.Routing, Since: s.Since, SinceAt: s.SinceAt}, nil
 }
 
 // Save stores p. It returns ErrFenced, and leaves the file, when the cursor in
@@ -107,9 +108,7 @@ func (f *File) Save(_ context.Context, p Position) error {
 	if f.first {
 		reason = "term started"
 	}
-	state := f.state.Next(p, time.Now(), reason)
-	state.Routing = f.routing
-	return f.write(p, state)
+	return f.write(p, f.state.Next(p, time.Now(), reason).Trust(f.routing, 0, time.Now()))
 }
 
 // Set stores a position that an operator chose, with the reason, and returns the

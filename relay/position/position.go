@@ -43,6 +43,9 @@ type Saved struct {
 	Position
 	Routing string // hash of the routing that was in force when it was written; empty if unknown
 	Foreign bool   // someone else (Canal, an operator) wrote the cursor since
+
+	Since   int64     // as in State
+	SinceAt time.Time // as in State
 }
 
 // Resume is where a stream continues: after Position, and after the first Sent

@@ -174,7 +174,7 @@ func TestFileKeepsEverything(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(Saved{Position: somePosition(), Routing: "r1"}, got); diff != "" {
+	if diff := cmp.Diff(Saved{Position: somePosition(), Routing: "r1", SinceAt: f.state.SinceAt}, got); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 	b, _ := os.ReadFile(path)
@@ -316,5 +316,28 @@ func TestStateKeepsTwentyPositions(t *testing.T) {
 	}
 	if !json.Valid(s.Append(nil)) {
 		t.Error("state is not JSON")
+	}
+}
+
+// TestHistoryBegins: what was sent before a term that began where somebody else
+// said, or with another routing, says nothing about what readers lack.
+func TestHistoryBegins(t *testing.T) {
+	now := time.Unix(1_790_000_000, 0).UTC()
+	s := State{}.Trust("r1", 5, now)
+	for i, step := range []struct {
+		change func(State) State
+		since  int64
+	}{
+		{func(s State) State { return s.Trust("r1", 9, now.Add(time.Hour)) }, 5},
+		{func(s State) State { return s.Trust("r2", 12, now.Add(time.Hour)) }, 12},
+		{func(s State) State {
+			return s.Set(Position{}, Position{File: "b.1", Offset: 4}, now, "again").Trust("r2", 15, now)
+		}, 15},
+		{func(s State) State { return s.Trust("r2", 16, now) }, 15},
+	} {
+		s = step.change(s)
+		if s.Since != step.since {
+			t.Errorf("step %d: since %d, want %d", i, s.Since, step.since)
+		}
 	}
 }

@@ -30,9 +30,14 @@ type State struct {
 	ServerUUID string `json:"serverUuid,omitempty"` // of the source
 	GTIDs      string `json:"gtids,omitempty"`      // executed set at the cursor
 	Epoch      int64  `json:"epoch"`                // the writing owner's; 0 when static
-	Routing    string `json:"routing,omitempty"`    // hash of the routing in force
-	Prepared   []XA   `json:"prepared,omitempty"`   // XA transactions undecided at the cursor
-	Past       []Past `json:"past,omitempty"`       // earlier positions, newest first, at most 20
+	Routing    string `json:"routing,omitempty"`    // hash of the routing in force; empty behind a move by an operator
+	// Since and SinceAt are the epoch and the beginning of the first term of this
+	// history: a term that began where nobody, an operator or another tool said,
+	// or with another routing, so that what earlier ones sent says nothing.
+	Since    int64     `json:"since,omitempty"`
+	SinceAt  time.Time `json:"sinceAt,omitzero"`
+	Prepared []XA      `json:"prepared,omitempty"` // XA transactions undecided at the cursor
+	Past     []Past    `json:"past,omitempty"`     // earlier positions, newest first, at most 20
 }
 
 // Past is a position that the cursor once had, for an operator who wants to go
@@ -87,6 +92,15 @@ func (s State) Next(p Position, now time.Time, reason string) State {
 	return s
 }
 
+// Trust returns s as written by a term of an epoch under a routing.
+func (s State) Trust(routing string, epoch int64, now time.Time) State {
+	if s.Routing != routing {
+		s.Since, s.SinceAt = epoch, now.UTC().Truncate(time.Millisecond)
+	}
+	s.Epoch, s.Routing = epoch, routing
+	return s
+}
+
 // Apply fills into p, the position that the cursor names, what only s knows.
 func (s State) Apply(p Position) Position {
 	p.ServerUUID, p.Prepared = s.ServerUUID, s.Prepared
@@ -102,6 +116,7 @@ func (s State) Set(old, p Position, now time.Time, reason string) State {
 	if !old.IsZero() {
 		s = s.Next(old, now, "replaced by an operator")
 	}
+	s.Routing = "" // what is sent again must not be taken for repeats
 	return s.Next(p, now, "set by an operator: "+reason)
 }
 

@@ -137,7 +137,7 @@ func TestDefaults(t *testing.T) {
 		t.Error(err)
 	}
 	s := mqstarter.DefaultConfig()
-	s.Destination, s.Router = "shop", i.Starter.Router
+	s.Destination, s.Router, s.Routing = "shop", i.Starter.Router, i.Starter.Routing
 	if d := cmp.Diff(s, i.Starter, cmp.Comparer(func(x, y *route.Router) bool { return x == y }), cmp.Exporter(func(reflect.Type) bool { return true }),
 		cmp.Comparer(func(x, y *charset.Set) bool { return x == y })); d != "" {
 		t.Errorf("starter: %s", d)

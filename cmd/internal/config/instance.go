@@ -3,7 +3,9 @@ package config
 import (
 	"crypto/rand"
 	"crypto/sha1"
+	"crypto/sha256"
 	"encoding/binary"
+	"encoding/hex"
 	"fmt"
 	"math"
 	"path/filepath"
@@ -148,6 +150,9 @@ func (r *reader) instance(node *Node) Instance {
 	i.Starter = r.starter(i, flush)
 	r.packets(&i)
 	r.options(&i)
+	if i.Starter.Router != nil {
+		i.Starter.Routing = routing(&i)
+	}
 	return i
 }
 
@@ -166,6 +171,13 @@ func (r *reader) starter(i Instance, flush string) mqstarter.Config {
 	}
 	c.Router, _ = route.New(i.Route) // what is wrong with it, r.route has noted
 	return c
+}
+
+// routing identifies what decides which records a change becomes, and where they
+// go.
+func routing(i *Instance) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s %+v %t %t %s", i.Starter.Router.Fingerprint(), i.Filter, i.Relay.SplitKeys, i.Relay.SkipTables, i.Relay.StatementDML))
+	return hex.EncodeToString(sum[:8])
 }
 
 // packets reads what concerns protobuf messages. Their form is Canal's choice:

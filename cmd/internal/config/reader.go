@@ -1,7 +1,6 @@
 package config
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -143,36 +142,13 @@ func (r *reader) duration(key string) time.Duration {
 // size reads a number of bytes with or without a unit.
 func (r *reader) size(key string) int {
 	v := r.get(key).Value
-	n, err := parseSize(v)
+	n, err := properties.ParseSize(v)
 	if err == nil {
 		return n
 	}
 	r.blame(key, "%q is %v", v, err)
-	n, _ = parseSize(keys.For(key).Default)
+	n, _ = properties.ParseSize(keys.For(key).Default)
 	return n
-}
-
-var sizeUnits = []struct {
-	name  string
-	bytes int64
-}{{"kib", 1 << 10}, {"mib", 1 << 20}, {"gib", 1 << 30}, {"kb", 1000}, {"mb", 1e6}, {"gb", 1e9}, {"k", 1 << 10}, {"m", 1 << 20}, {"g", 1 << 30}, {"b", 1}}
-
-func parseSize(v string) (int, error) {
-	digits, unit := strings.ToLower(v), int64(1)
-	for _, u := range sizeUnits {
-		if rest, ok := strings.CutSuffix(digits, u.name); ok {
-			digits, unit = strings.TrimSpace(rest), u.bytes
-			break
-		}
-	}
-	n, err := strconv.ParseInt(digits, 10, 64)
-	switch {
-	case err != nil || n < 0:
-		return 0, errors.New("not a size: write bytes, or a number with KiB, MiB or GiB")
-	case n > math.MaxInt32*1024/unit:
-		return 0, errors.New("more than fits: choose less than 2 TiB")
-	}
-	return int(n * unit), nil
 }
 
 // choice reads one of some words, whatever their case.

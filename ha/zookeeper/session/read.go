@@ -55,7 +55,9 @@ func Briefly(ctx context.Context, c Config, do func(*Visit) error) error {
 	}
 	c.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
 		conn, err := dial(ctx, network, address)
-		if err != nil {
+		if late := net.Error(nil); errors.As(err, &late) && late.Timeout() {
+			refused.CompareAndSwap(nil, &err) // what was cut off hides no refusal
+		} else if err != nil {
 			refused.Store(&err)
 		}
 		return conn, err

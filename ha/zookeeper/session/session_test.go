@@ -3,9 +3,11 @@ package session
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"io"
 	"log/slog"
 	"net"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -109,6 +111,27 @@ func TestBrokenWriteIsTransient(t *testing.T) {
 	if err == nil || !Transient(err) {
 		t.Errorf("a broken write is %v", err)
 	}
+}
+
+// TestRefusalOutlastsTheTimeLimit: an attempt that the caller's limit cuts off does not hide why the earlier ones failed.
+func TestRefusalOutlastsTheTimeLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		refused, attempts := errors.New("connection refused"), 0
+		c := DefaultConfig()
+		c.Servers = "zk1:2181"
+		c.Dial = func(ctx context.Context, _, _ string) (net.Conn, error) {
+			if attempts++; attempts == 1 {
+				return nil, refused
+			}
+			<-ctx.Done()
+			return nil, &net.OpError{Op: "dial", Net: "tcp", Err: os.ErrDeadlineExceeded}
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		if err := Briefly(ctx, c, nil); !errors.Is(err, refused) || attempts < 2 {
+			t.Errorf("after %d attempts: %v", attempts, err)
+		}
+	})
 }
 
 // drip gives out what was written to it in pieces of every size.
