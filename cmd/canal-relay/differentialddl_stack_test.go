@@ -41,7 +41,15 @@ func (d *drift) ddl() statement {
 	}
 	at := d.r.IntN(len(d.tables))
 	t := d.tables[at]
-	switch d.r.IntN(24) {
+	switch d.r.IntN(28) {
+	case 24:
+		return d.partition(t)
+	case 25:
+		return d.versioning(t)
+	case 26:
+		return d.sequence()
+	case 27:
+		return d.modifyAndConvert(t)
 	case 0, 1:
 		return d.createAny()
 	case 2:
@@ -205,7 +213,13 @@ func (d *drift) createLike(t *driftTable) statement {
 func (d *drift) createSelect(t *driftTable) statement {
 	made := *t
 	made.valueShape, made.types, made.made = &valueShape{name: d.tableName(t.prefix)}, maps.Clone(t.types), map[string]bool{}
-	sql := "CREATE TABLE " + made.name + " AS SELECT * FROM " + t.name + " ORDER BY `" + t.id + "` LIMIT 3"
+	columns := "*"
+	for _, row := range d.query("SELECT COLUMN_NAME FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = DATABASE() AND EXTRA LIKE '%INVISIBLE%' AND TABLE_NAME = '" + t.name + "'") {
+		if row[0] == t.id || row[0] == t.n { // which * leaves out
+			columns += ", `" + row[0] + "`"
+		}
+	}
+	sql := "CREATE TABLE " + made.name + " AS SELECT " + columns + " FROM " + t.name + " ORDER BY `" + t.id + "` LIMIT 3"
 	return statement{"create select", sql, func() {
 		d.tables = append(d.tables, &made)
 		d.look(sql)
@@ -224,7 +238,6 @@ func (d *drift) alter(t *driftTable) statement {
 	d.r.Shuffle(len(free), func(i, j int) { free[i], free[j] = free[j], free[i] })
 	var kinds, parts []string
 	var then []func()
-	changed := false
 	for range 1 + d.r.IntN(3) {
 		if len(free) < 2 {
 			break
@@ -232,7 +245,6 @@ func (d *drift) alter(t *driftTable) statement {
 		s := d.part(t, free[0], free[1])
 		free = free[2:]
 		kinds, parts = append(kinds, s.kind), append(parts, s.sql)
-		changed = changed || s.kind == "modify" || s.kind == "change"
 		if s.then != nil {
 			then = append(then, s.then)
 		}
@@ -243,9 +255,6 @@ func (d *drift) alter(t *driftTable) statement {
 	sql := "ALTER TABLE " + t.name + " " + strings.Join(parts, ", ")
 	if t.labels() || strings.Contains(sql, "ENUM(") || strings.Contains(sql, "SET(") {
 		sql = wrongConversion.ReplaceAllString(sql, "FORCE")
-	}
-	if changed { // MySQL makes TINYTEXT of a TEXT whose column was a short VARCHAR: the tracker does not know that
-		sql = conversion.ReplaceAllString(sql, "FORCE")
 	}
 	return statement{strings.Join(kinds, ""), sql, func() {
 		for _, f := range then {
@@ -327,8 +336,6 @@ func (d *drift) fixedPart(t *driftTable, column, place string) statement {
 	}
 	return statement{"rename column", "RENAME COLUMN `" + column + "` TO `" + name + "`", follow}
 }
-
-var conversion = regexp.MustCompile(`CONVERT TO CHARACTER SET \w+( COLLATE \w+)?`)
 
 // wrongConversion is one that both servers do wrong for labels, of which they take the bytes for text of the other
 // character set: l103 becomes two characters.

@@ -42,7 +42,7 @@ func (d *drift) look(sql string) {
 	shapes := map[string]*valueShape{}
 	for _, row := range d.query(`SELECT TABLE_NAME, COLUMN_NAME, COLUMN_TYPE, COALESCE(CHARACTER_SET_NAME, ''), IS_NULLABLE, EXTRA, COALESCE(GENERATION_EXPRESSION, ''), DATA_TYPE
 		FROM information_schema.COLUMNS JOIN information_schema.TABLES USING (TABLE_SCHEMA, TABLE_NAME)
-		WHERE TABLE_SCHEMA = DATABASE() AND TABLE_TYPE = 'BASE TABLE' ORDER BY TABLE_NAME, ORDINAL_POSITION`) {
+		WHERE TABLE_SCHEMA = DATABASE() AND TABLE_TYPE IN ('BASE TABLE', 'SYSTEM VERSIONED') ORDER BY TABLE_NAME, ORDINAL_POSITION`) {
 		table, name := row[0], row[1]
 		s := now.tables[table]
 		s.columns = append(s.columns, structureLine(name, strings.Replace(row[2], " /*M!100301 COMPRESSED*/", "", 1), row[3],
@@ -205,6 +205,9 @@ func (d *drift) compareTables(tracker *schema.Tracker, want structures, gone map
 		var got structure
 		for _, c := range table.Columns {
 			got.columns = append(got.columns, structureLine(c.Name, c.Type, c.Charset, c.Nullable, c.Invisible, c.Generated))
+		}
+		if n := len(got.columns); n == len(s.columns)+2 && table.Columns[n-2].Invisible && table.Columns[n-2].Name == "row_start" {
+			got.columns = got.columns[:n-2] // those of system versioning, which information_schema does not have
 		}
 		for _, k := range table.PrimaryKey {
 			got.key = append(got.key, table.Columns[k].Name)

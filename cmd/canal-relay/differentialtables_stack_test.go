@@ -48,6 +48,9 @@ func (d *drift) run() {
 	d.Helper()
 	defer d.set(d.conn, d.settings)()
 	d.exec(d.conn, "SET SESSION time_zone = '+00:00', sql_mode = ''")
+	if d.server == "mariadb" {
+		d.exec(d.conn, "SET SESSION system_versioning_alter_history = KEEP")
+	}
 	for _, prefix := range []string{"t", "odd"} {
 		pool := slices.Clone(d.pools[prefix])
 		d.r.Shuffle(len(pool), func(i, j int) { pool[i], pool[j] = pool[j], pool[i] })

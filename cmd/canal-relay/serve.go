@@ -104,6 +104,7 @@ func newNode(c *config.Node, log *slog.Logger) *node {
 func zookeeperConfig(c *config.Node) zookeeper.Config {
 	zk := zookeeper.DefaultConfig()
 	zk.Servers, zk.ID, zk.SessionTimeout = c.ZooKeeper, c.Identity, c.SessionTimeout
+	zk.Auth, zk.TLS = c.ZooKeeperAuth.Reveal(), c.ZooKeeperTLS
 	zk.Reserve = ha.DefaultConfig().For(c.SessionTimeout).Reserve()
 	return zk
 }
@@ -226,6 +227,11 @@ func (n *node) destination(i *config.Instance) (*destination, error) {
 func (n *node) ready() error {
 	if n.zk != nil && !n.zk.Connected() {
 		return errors.New("there is no ZooKeeper session")
+	}
+	if n.zk != nil {
+		if err := n.zk.Shared(); err != nil {
+			return err
+		}
 	}
 	for _, d := range n.destinations {
 		if role, _, _ := d.monitor.State(); role == ha.Stopped {

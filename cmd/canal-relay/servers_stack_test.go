@@ -133,6 +133,10 @@ func (w *world) putCursor(destination, text string) {
 func (w *world) canalCursor() string {
 	end, err := local.End(w.admin())
 	w.must(err)
-	return fmt.Sprintf(`{"@type":"com.alibaba.otter.canal.protocol.position.LogPosition","identity":{"slaveId":-1,"sourceAddress":{"address":"127.0.0.1","port":3306}},`+
-		`"postion":{"gtid":"","included":false,"journalName":"%s","position":%d,"serverId":1,"timestamp":1700000000000}}`, end.File, end.Offset)
+	addr, err := w.Server(w.server)
+	w.must(err)
+	_, port, err := net.SplitHostPort(addr)
+	w.must(err)
+	return fmt.Sprintf(`{"@type":"com.alibaba.otter.canal.protocol.position.LogPosition","identity":{"slaveId":-1,"sourceAddress":{"address":"localhost","port":%s}},`+
+		`"postion":{"gtid":"","included":false,"journalName":"%s","position":%d,"serverId":1,"timestamp":1700000000000}}`, port, end.File, end.Offset)
 }

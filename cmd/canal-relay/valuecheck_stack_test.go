@@ -47,7 +47,30 @@ func (t *valueType) inMySQLStyle() (show string, equal func(ours, selected strin
 	case base == "BINARY" || t.bytes:
 		return "HEX(%s)", sameBase64
 	}
+	if t.kind != "" {
+		return t.sel, nil
+	}
 	return t.sel, t.equal
+}
+
+// sameCharacters compares texts in the style `canal`: what is a code without character, and a question mark in SELECT, is
+// U+FFFD as in Java, and the second byte of the code stays when it is ASCII.
+func sameCharacters(ours, selected string) bool {
+	for selected != "" {
+		a, n := utf8.DecodeRuneInString(ours)
+		b, m := utf8.DecodeRuneInString(selected)
+		ours, selected = ours[n:], selected[m:]
+		switch {
+		case a == b:
+		case a == utf8.RuneError && n > 1 && b == '?':
+			if ours != "" && ours[0] < utf8.RuneSelf && (selected == "" || selected[0] != ours[0] || !sameCharacters(ours, selected)) {
+				ours = ours[1:]
+			}
+		default:
+			return false
+		}
+	}
+	return ours == ""
 }
 
 // sameBase64 compares base64 with the hexadecimal form.

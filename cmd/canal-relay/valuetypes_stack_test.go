@@ -148,7 +148,8 @@ func textTypes(server string) (all []valueType) {
 		column("VARCHAR(300)", charset, 300)
 		column("TEXT", charset, 400)
 	}
-	for _, charset := range []string{"cp932", "ujis", "eucjpms", "gb2312", "utf16le", "koi8r", "hebrew", "greek", "tis620", "latin5", "cp1250", "cp1256", "cp850"} {
+	for _, charset := range []string{"cp932", "ujis", "eucjpms", "gb2312", "utf16le", "koi8r", "hebrew", "greek", "tis620", "latin5", "cp1250", "cp1256", "cp850",
+		"armscii8", "cp1257", "cp852", "cp866", "dec8", "geostd8", "hp8", "keybcs2", "koi8u", "latin7", "macce", "macroman", "swe7"} {
 		column("VARCHAR(40)", charset, 40)
 	}
 	if server == "mysql" {
@@ -161,7 +162,7 @@ func textTypes(server string) (all []valueType) {
 }
 
 func textType(kind, charset string, limit int) valueType {
-	return valueType{ddl: kind + " CHARACTER SET " + charset, sel: "CONVERT(%s USING utf8mb4)", value: text(charset, limit),
+	return valueType{ddl: kind + " CHARACTER SET " + charset, sel: "CONVERT(%s USING utf8mb4)", value: text(charset, limit), equal: sameCharacters,
 		incomparable: !strings.HasPrefix(charset, "utf8"), kind: kind, charset: charset, limit: limit}
 }
 
@@ -298,6 +299,8 @@ var letters = map[string][]rune{
 	"sjis": []rune("日本カタ"), "euckr": []rune("한국어"), "cp1251": []rune("Привет"), "cp932": []rune("日本カタ①"), "ujis": []rune("日本カタ"),
 	"eucjpms": []rune("日本カタ①"), "gb2312": []rune("中文你好"), "koi8r": []rune("Привет"), "hebrew": []rune("שלום"), "greek": []rune("Ελλάδα"),
 	"tis620": []rune("ไทย"), "latin5": []rune("ğşıÿ"), "cp1250": []rune("ąčéž€"), "cp1256": []rune("سلام€"), "cp850": []rune("éßñ½"), "gb18030": []rune("中文é😀"),
+	"armscii8": []rune("Հայերեն"), "cp1257": []rune("ąčéž€"), "cp852": []rune("ąčéž"), "cp866": []rune("Привет"), "dec8": []rune("éßñŒ"), "geostd8": []rune("ქართ"),
+	"hp8": []rune("éßñ"), "keybcs2": []rune("čéž"), "koi8u": []rune("єіПр"), "latin7": []rune("ąčéž"), "macce": []rune("ąčéž"), "macroman": []rune("éßñÿ"), "swe7": []rune("ÄÖÅ"),
 }
 
 // text makes random text of the characters that a character set has, with those that JSON escapes.

@@ -76,6 +76,9 @@ func (c *Client) Identity(ctx context.Context) (string, error) {
 	return fmt.Sprintf("%x@%d", n.Czxid, n.Ctime), nil
 }
 
+// Shared is an error when another process seems to use this node's address.
+func (c *Client) Shared() error { return c.session.Shared() }
+
 // Holds reports whether this node owns a destination at this moment, by the
 // clock and without asking anybody.
 func (c *Client) Holds(destination string) bool {

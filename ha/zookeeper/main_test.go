@@ -140,15 +140,20 @@ func quiet(t *testing.T) *slog.Logger {
 // startClient runs a client until the returned function is called.
 func startClient(t *testing.T, c zookeeper.Config) (*zookeeper.Client, func()) {
 	client := zookeeper.New(c, quiet(t).With("node", c.ID))
+	return client, run(t, client)
+}
+
+// run runs a client until the returned function is called.
+func run(t *testing.T, client *zookeeper.Client) func() {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		if err := client.Run(ctx); err != nil {
-			t.Errorf("client %s: %v", c.ID, err)
+			t.Errorf("client: %v", err)
 		}
 	}()
-	return client, func() { cancel(); <-done }
+	return func() { cancel(); <-done }
 }
 
 func start(t *testing.T, c zookeeper.Config, s *starter) *node {

@@ -1,6 +1,7 @@
 package kafka
 
 import (
+	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -28,6 +29,8 @@ const (
 type SASL struct {
 	Mechanism      string // PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512; empty for none
 	User, Password string
+	// Again, if not nil, is asked for both at each login.
+	Again func() (user, password string, err error)
 }
 
 // Defaults of a Config: what Canal ships, but for in-flight requests, which are
@@ -128,15 +131,26 @@ func (c *Config) Validate() error {
 }
 
 func (c *Config) mechanism() (sasl.Mechanism, error) {
+	ask := c.SASL.Again
+	if ask == nil {
+		ask = func() (string, string, error) { return c.SASL.User, c.SASL.Password, nil }
+	}
+	scrammed := func(context.Context) (scram.Auth, error) {
+		user, password, err := ask()
+		return scram.Auth{User: user, Pass: password}, err
+	}
 	switch c.SASL.Mechanism {
 	case "":
 		return nil, nil
 	case "PLAIN":
-		return plain.Auth{User: c.SASL.User, Pass: c.SASL.Password}.AsMechanism(), nil
+		return plain.Plain(func(context.Context) (plain.Auth, error) {
+			user, password, err := ask()
+			return plain.Auth{User: user, Pass: password}, err
+		}), nil
 	case "SCRAM-SHA-256":
-		return scram.Auth{User: c.SASL.User, Pass: c.SASL.Password}.AsSha256Mechanism(), nil
+		return scram.Sha256(scrammed), nil
 	case "SCRAM-SHA-512":
-		return scram.Auth{User: c.SASL.User, Pass: c.SASL.Password}.AsSha512Mechanism(), nil
+		return scram.Sha512(scrammed), nil
 	}
 	return nil, fmt.Errorf("SASL mechanism %q: choose PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512", c.SASL.Mechanism)
 }

@@ -380,7 +380,7 @@ func TestSASL(t *testing.T) {
 	c := cluster(t, kfake.EnableSASL(), kfake.Superuser("SCRAM-SHA-256", "relay", "right"),
 		kfake.Superuser("PLAIN", "relay", "right"), kfake.SeedTopics(1, "changes"))
 	for mechanism, password := range map[string]string{"PLAIN": "right", "SCRAM-SHA-256": "right"} {
-		p, _ := producer(t, c.ListenAddrs(), func(c *Config) { c.SASL = SASL{mechanism, "relay", password} })
+		p, _ := producer(t, c.ListenAddrs(), func(c *Config) { c.SASL = SASL{mechanism, "relay", password, nil} })
 		claim(t, p)
 	}
 	closed := cluster(t, kfake.EnableSASL(), kfake.Superuser("PLAIN", "relay", "right")) // closes the connection
@@ -394,7 +394,7 @@ func TestSASL(t *testing.T) {
 	for text, c := range map[string]*kfake.Cluster{"the broker closes connections": closed, "SASL_AUTHENTICATION_FAILED": told} {
 		t.Run(text, func(t *testing.T) {
 			t.Parallel()
-			p, _ := producer(t, c.ListenAddrs(), func(c *Config) { c.SASL = SASL{"PLAIN", "relay", "wr0ng"} })
+			p, _ := producer(t, c.ListenAddrs(), func(c *Config) { c.SASL = SASL{"PLAIN", "relay", "wr0ng", nil} })
 			began := time.Now()
 			_, err := p.Claim(t.Context(), 1)
 			if err == nil || !strings.Contains(err.Error(), text) {

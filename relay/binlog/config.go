@@ -1,6 +1,7 @@
 package binlog
 
 import (
+	"crypto/tls"
 	"fmt"
 	"log/slog"
 	"net"
@@ -14,9 +15,22 @@ import (
 type Config struct {
 	source.Config
 
+	// Standby is the other server of a pair, with what differs from the source:
+	// its address and TLS. Without an address there is none.
+	Standby      Standby
+	StandbyStart Start // where a stream begins there that has no stored position
+	Detect       Detect
+
 	Start    Start
 	Fallback time.Duration // how far to step back when another server's position is searched by its time; 0 refuses to search
 	Latest   bool          // when the position was purged, continue at the end of the binlog
+}
+
+// Standby is how the other server of a pair is reached; the account is the same.
+type Standby struct {
+	Addr        string // host:port
+	TLS         *tls.Config
+	TLSOptional bool
 }
 
 // Start is where a stream begins that has no stored position. The first that is
@@ -33,6 +47,9 @@ type Start struct {
 func (c Config) Validate() error {
 	if _, _, err := net.SplitHostPort(c.Addr); err != nil {
 		return fmt.Errorf("source address %q: %w", c.Addr, err)
+	}
+	if _, _, err := net.SplitHostPort(c.Standby.Addr); err != nil && c.Standby.Addr != "" {
+		return fmt.Errorf("standby address %q: %w", c.Standby.Addr, err)
 	}
 	if c.ServerID == 0 {
 		return fmt.Errorf("server id of the reader of %s is 0", c.Addr)

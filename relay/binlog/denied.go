@@ -28,9 +28,9 @@ func (r *Reader) explain(ctx context.Context, err error) error {
 	}
 	report, _ := r.check(ctx) // what it cannot tell is left out
 	if report.Grant == "" {
-		return fmt.Errorf("%w: %s: %w: an administrator grants what it asks for", ErrDenied, r.c.Addr, err)
+		return fmt.Errorf("%w: %s: %w: an administrator grants what it asks for", ErrDenied, r.here().Addr, err)
 	}
-	return fmt.Errorf("%w: %s: %w: an administrator runs: %s", ErrDenied, r.c.Addr, err, report.Grant)
+	return fmt.Errorf("%w: %s: %w: an administrator runs: %s", ErrDenied, r.here().Addr, err, report.Grant)
 }
 
 // Check connects once and reports what the source is and what its account may
@@ -41,7 +41,7 @@ func (r *Reader) Check(ctx context.Context) (Report, error) {
 }
 
 func (r *Reader) check(ctx context.Context) (Report, error) {
-	s, err := r.c.Open(ctx)
+	s, err := r.here().Open(ctx)
 	if err != nil {
 		return Report{}, err
 	}
@@ -63,7 +63,7 @@ func (r *Reader) check(ctx context.Context) (Report, error) {
 		user, host, _ := strings.Cut(report.Account, "@")
 		report.Grant = fmt.Sprintf("GRANT %s ON *.* TO %s@%s;", strings.Join(report.Missing, ", "), quoteText(user), quoteText(host))
 	}
-	return report, s.Usable(&r.c.Config)
+	return report, s.Usable(r.here())
 }
 
 func quoteText(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }

@@ -16,22 +16,22 @@ import (
 // which is not registered as a replica. On another server than the position's
 // it needs the GTID set.
 func (r *Reader) Reread(ctx context.Context, at position.Position, h Handler) error {
-	s, err := r.c.Open(ctx)
+	s, err := r.here().Open(ctx)
 	if err != nil {
 		return err
 	}
 	defer s.Close()
-	foreign := at.ServerUUID != "" && s.Server.UUID != "" && at.ServerUUID != s.Server.UUID
+	foreign := r.foreign(ctx, s, at)
 	switch {
 	case foreign && (at.GTIDs == "" || !s.Server.GTID()):
-		return fmt.Errorf("%w: %s:%d is of server %s, and %s is server %s", ErrPurged, at.File, at.Offset, at.ServerUUID, r.c.Addr, s.Server.UUID)
+		return fmt.Errorf("%w: %s:%d is of %s, and this is %s", ErrPurged, at.File, at.Offset, serverOf(at), serverOf(r.at(s)))
 	case !foreign && at.Offset <= math.MaxUint32:
 		at.GTIDs = ""
 	}
 	if err := s.Scanner(); err != nil {
 		return err
 	}
-	if err := s.Dump(r.c.Unnamed(), at); err != nil {
+	if err := s.Dump(r.here().Unnamed(), at); err != nil {
 		return err
 	}
 	if err := h.Begin(at); err != nil {
@@ -53,7 +53,7 @@ func (r *Reader) Holds(ctx context.Context, p position.Position) error {
 }
 
 func (r *Reader) holds(ctx context.Context, p position.Position) error {
-	s, err := r.c.Open(ctx)
+	s, err := r.here().Open(ctx)
 	if err != nil {
 		return err
 	}
@@ -64,7 +64,7 @@ func (r *Reader) holds(ctx context.Context, p position.Position) error {
 	if err := s.Scanner(); err != nil {
 		return err
 	}
-	if err := s.Dump(r.c.Unnamed(), p); err != nil {
+	if err := s.Dump(r.here().Unnamed(), p); err != nil {
 		return err
 	}
 	return r.named(ctx, p, stream(s, firstEvent{}))

@@ -33,7 +33,7 @@ func (r *Reader) Locate(ctx context.Context, start Start) (position.Position, er
 
 // End is the end of the source's binlog now.
 func (r *Reader) End(ctx context.Context) (position.Position, error) {
-	s, err := r.c.Open(ctx)
+	s, err := r.here().Open(ctx)
 	if err != nil {
 		return position.Position{}, err
 	}
@@ -47,7 +47,7 @@ func (r *Reader) End(ctx context.Context) (position.Position, error) {
 		return position.Position{}, err
 	}
 	if len(rows) == 0 || len(rows[0]) < 2 {
-		return position.Position{}, fmt.Errorf("%w: %s answers %s with nothing; its binlog is off, or the account lacks REPLICATION CLIENT", ErrStart, r.c.Addr, query)
+		return position.Position{}, fmt.Errorf("%w: %s answers %s with nothing; its binlog is off, or the account lacks REPLICATION CLIENT", ErrStart, r.here().Addr, query)
 	}
 	offset, err := strconv.ParseUint(rows[0][1], 10, 64)
 	if err != nil {
@@ -72,7 +72,7 @@ func (r *Reader) End(ctx context.Context) (position.Position, error) {
 func (r *Reader) Earliest(ctx context.Context) (position.Position, error) {
 	files, err := r.files(ctx)
 	if err == nil && len(files) == 0 {
-		err = fmt.Errorf("%w: %s lists no binlog file", ErrStart, r.c.Addr)
+		err = fmt.Errorf("%w: %s lists no binlog file", ErrStart, r.here().Addr)
 	}
 	if err != nil {
 		return position.Position{}, err
@@ -107,10 +107,14 @@ func (r *Reader) byTime(ctx context.Context, t time.Time, file string, complete 
 			return position.Position{}, err
 		}
 		if len(files) == 0 {
-			return position.Position{}, fmt.Errorf("%w: %s lists no binlog file", ErrStart, r.c.Addr)
+			return position.Position{}, fmt.Errorf("%w: %s lists no binlog file", ErrStart, r.here().Addr)
 		}
 	}
-	for i := len(files) - 1; i >= 0; i-- {
+	last, err := r.lastBefore(ctx, t, files)
+	if err != nil {
+		return position.Position{}, err
+	}
+	for i := last; i >= 0; i-- {
 		s := &scan{file: files[i], until: t}
 		if err := r.scan(ctx, s); err != nil {
 			return position.Position{}, err
@@ -120,10 +124,44 @@ func (r *Reader) byTime(ctx context.Context, t time.Time, file string, complete 
 		}
 	}
 	if complete {
-		return position.Position{}, fmt.Errorf("%w: %s has nothing as old as %s", ErrPurged, r.c.Addr, t.Format(time.RFC3339))
+		return position.Position{}, fmt.Errorf("%w: %s has nothing as old as %s", ErrPurged, r.here().Addr, t.Format(time.RFC3339))
 	}
 	r.log.Warn("the source has nothing as old as the configured start, starting at its oldest file", "time", t, "file", files[0])
 	return position.Position{File: files[0], Offset: 4}, nil
+}
+
+// lastBefore is the index of the last file that begins before a time, found by
+// halving; 0 when none does.
+func (r *Reader) lastBefore(ctx context.Context, t time.Time, files []string) (int, error) {
+	low, high := 0, len(files)-1
+	for low < high {
+		middle := (low + high + 1) / 2
+		b := &beginning{}
+		if err := r.read(ctx, files[middle], b); err != nil {
+			return 0, err
+		}
+		if !b.at.IsZero() && b.at.Before(t) {
+			low = middle
+		} else {
+			high = middle - 1
+		}
+	}
+	return low, nil
+}
+
+// beginning is a handler that looks for the time at which a file begins.
+type beginning struct{ at time.Time }
+
+func (*beginning) Begin(position.Position) error { return nil }
+
+func (*beginning) Idle() error { return nil }
+
+func (b *beginning) HandleEvent(e *replication.BinlogEvent) error {
+	if e.Header.Timestamp == 0 {
+		return nil // made up for the dump
+	}
+	b.at = time.Unix(int64(e.Header.Timestamp), 0)
+	return errFound
 }
 
 // scan is a handler that looks for the last transaction end of one file before
@@ -139,15 +177,19 @@ type scan struct {
 
 var errFound = errors.New("found")
 
-// scan reads one file from its start, under its own name on a connection that
-// is not registered as a replica.
+// scan reads one file from its start.
 func (r *Reader) scan(ctx context.Context, h *scan) error {
-	from := position.Position{File: h.file, Offset: 4}
 	var err error
-	if h.track, err = track.New(from, false); err != nil {
+	if h.track, err = track.New(position.Position{File: h.file, Offset: 4}, false); err != nil {
 		return err
 	}
-	err = r.Reread(ctx, from, h)
+	return r.read(ctx, h.file, h)
+}
+
+// read streams a file from its start until h has found what it looks for, under
+// its own name on a connection that is not registered as a replica.
+func (r *Reader) read(ctx context.Context, file string, h Handler) error {
+	err := r.Reread(ctx, position.Position{File: file, Offset: 4}, h)
 	if errors.Is(err, errFound) || errors.Is(err, wire.ErrEnded) {
 		return nil
 	}

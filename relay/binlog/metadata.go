@@ -33,7 +33,7 @@ func (r *Reader) ShowCreateDatabase(ctx context.Context, schemaName string) (str
 func (r *Reader) LowerCase(ctx context.Context) (int, error) {
 	rows, err := r.ask(ctx, "SELECT @@lower_case_table_names")
 	if err != nil || len(rows) != 1 {
-		return 0, fmt.Errorf("lower_case_table_names of %s: %w", r.c.Addr, err)
+		return 0, fmt.Errorf("lower_case_table_names of %s: %w", r.here().Addr, err)
 	}
 	return strconv.Atoi(rows[0][0])
 }
@@ -44,9 +44,9 @@ func (r *Reader) definition(ctx context.Context, kind, name string) (string, err
 	switch {
 	case errors.As(err, &se) && (se.Code == noSuchTable || se.Code == badDatabase),
 		err == nil && (len(rows) != 1 || len(rows[0]) < 2 || !strings.HasPrefix(rows[0][1], "CREATE "+kind) && !strings.HasPrefix(rows[0][1], "CREATE TEMPORARY TABLE")):
-		return "", fmt.Errorf("%w: %s on %s", schema.ErrNoTable, name, r.c.Addr)
+		return "", fmt.Errorf("%w: %s on %s", schema.ErrNoTable, name, r.here().Addr)
 	case err != nil:
-		return "", fmt.Errorf("definition of %s from %s: %w", name, r.c.Addr, err)
+		return "", fmt.Errorf("definition of %s from %s: %w", name, r.here().Addr, err)
 	}
 	return rows[0][1], nil
 }
@@ -75,7 +75,7 @@ func (r *Reader) ask(ctx context.Context, query string) ([][]string, error) {
 
 func (r *Reader) query(ctx context.Context, query string) ([][]string, error) {
 	if r.meta == nil {
-		s, err := r.c.Dial(ctx)
+		s, err := r.here().Dial(ctx)
 		if err != nil {
 			return nil, err
 		}

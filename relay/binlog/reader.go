@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/go-mysql-org/go-mysql/replication"
 
@@ -20,8 +21,12 @@ import (
 // Reader streams the binlog of a server. It is also where table definitions
 // come from, over a connection of their own.
 type Reader struct {
-	c   Config
-	log *slog.Logger
+	c    Config
+	pair [2]source.Config // the source and its standby
+	log  *slog.Logger
+
+	side    atomic.Int32 // which of the two is read from
+	settled bool         // it was chosen; owned by Run
 
 	mu   sync.Mutex
 	meta *source.Conn // for definitions; nil until asked, and after a failure
@@ -33,7 +38,12 @@ func NewReader(c Config, l *slog.Logger) (*Reader, error) {
 		return nil, err
 	}
 	c.Complete()
-	return &Reader{c: c, log: orDiscard(l)}, nil
+	if c.Detect.Every <= 0 {
+		c.Detect.Every = DefaultDetectEvery
+	}
+	r := &Reader{c: c, pair: [2]source.Config{c.Config, c.Config}, log: orDiscard(l)}
+	r.pair[1].Addr, r.pair[1].TLS, r.pair[1].TLSOptional = c.Standby.Addr, c.Standby.TLS, c.Standby.TLSOptional
+	return r, nil
 }
 
 // Run is one dump connection: it streams from a position, or from the
@@ -41,6 +51,15 @@ func NewReader(c Config, l *slog.Logger) (*Reader, error) {
 // connection breaks or h fails. Errors that trying again cannot help wrap
 // ErrPurged, ErrFormat, ErrStart or ErrDenied.
 func (r *Reader) Run(ctx context.Context, from position.Position, h Handler) error {
+	r.settle(ctx, from)
+	if r.c.Detect.SQL != "" {
+		return r.watched(ctx, from, h)
+	}
+	return r.attempt(ctx, from, h)
+}
+
+// attempt is one connection to the server that is read from.
+func (r *Reader) attempt(ctx context.Context, from position.Position, h Handler) error {
 	err := r.explain(ctx, r.run(ctx, from, h))
 	if ctx.Err() != nil {
 		return nil
@@ -60,25 +79,25 @@ func (r *Reader) Run(ctx context.Context, from position.Position, h Handler) err
 }
 
 func (r *Reader) run(ctx context.Context, from position.Position, h Handler) error {
-	s, err := r.c.Open(ctx)
+	s, err := r.here().Open(ctx)
 	if err != nil {
 		return err
 	}
 	defer s.Close()
-	if err := s.Usable(&r.c.Config); err != nil {
+	if err := s.Usable(r.here()); err != nil {
 		return err
 	}
 	if from, err = r.begin(ctx, s, from); err != nil {
 		return err
 	}
-	if err := s.Replica(&r.c.Config); err != nil {
+	if err := s.Replica(r.here()); err != nil {
 		return err
 	}
-	if err := s.Dump(&r.c.Config, from); err != nil {
+	if err := s.Dump(r.here(), from); err != nil {
 		return err
 	}
 	begin := func() error {
-		r.log.Info("reading binlog", "source", r.c.Addr, "version", s.Server.Version, "file", from.File, "offset", from.Offset, "gtids", from.GTIDs)
+		r.log.Info("reading binlog", "source", r.here().Addr, "version", s.Server.Version, "file", from.File, "offset", from.Offset, "gtids", from.GTIDs)
 		return h.Begin(from)
 	}
 	return r.named(ctx, from, stream(s, &opening{Handler: h, begin: begin}))
@@ -113,15 +132,15 @@ func (o *opening) Idle() error {
 // time.
 func (r *Reader) begin(ctx context.Context, s *source.Conn, from position.Position) (position.Position, error) {
 	var err error
-	foreign := from.ServerUUID != "" && s.Server.UUID != "" && from.ServerUUID != s.Server.UUID
+	foreign := r.foreign(ctx, s, from)
 	switch {
 	case from.IsZero():
-		from, err = r.Locate(ctx, r.c.Start)
+		from, err = r.Locate(ctx, r.start())
 	case foreign && (from.GTIDs == "" || !s.Server.GTID()):
 		if r.c.Fallback <= 0 || from.Time.IsZero() {
-			return from, fmt.Errorf("%w: %s:%d was read from server %s, and %s is server %s: choose a position there with canal-relay cursor set", ErrStart, from.File, from.Offset, from.ServerUUID, r.c.Addr, s.Server.UUID)
+			return from, fmt.Errorf("%w: %s:%d was read from %s, and this is %s: choose a position there with canal-relay cursor set", ErrStart, from.File, from.Offset, serverOf(from), serverOf(r.at(s)))
 		}
-		r.log.Warn("the stored position is another server's, searching by its time", "position", from.File, "server", from.ServerUUID, "time", from.Time)
+		r.log.Warn("the stored position is another server's, searching by its time", "position", from.File, "server", serverOf(from), "time", from.Time)
 		prepared := from.Prepared // of the other server, unless the search finds them here
 		from, err = r.byTime(ctx, from.Time.Add(-r.c.Fallback), "", true)
 		for _, x := range prepared {
@@ -130,9 +149,25 @@ func (r *Reader) begin(ctx context.Context, s *source.Conn, from position.Positi
 			}
 		}
 	}
-	from.ServerUUID = s.Server.UUID
-	from.Host, from.Port = r.c.HostPort()
+	at := r.at(s)
+	from.ServerUUID, from.Host, from.Port = at.ServerUUID, at.Host, at.Port
 	return from, err
+}
+
+// at is a position that names only the server of a connection.
+func (r *Reader) at(s *source.Conn) (p position.Position) {
+	p.ServerUUID = s.Server.UUID
+	p.Host, p.Port = r.here().HostPort()
+	return p
+}
+
+// serverOf names the server that a position is of.
+func serverOf(p position.Position) string {
+	name := fmt.Sprintf("%s:%d", p.Host, p.Port)
+	if p.ServerUUID != "" {
+		name += " (server " + p.ServerUUID + ")"
+	}
+	return name
 }
 
 // stream hands the dump's events on until it ends.
@@ -166,7 +201,7 @@ func (r *Reader) named(ctx context.Context, from position.Position, err error) e
 	m := strings.ToLower(se.Message)
 	switch {
 	case strings.Contains(m, "same server_uuid/server_id") || strings.Contains(m, "same server_id"):
-		return fmt.Errorf("another reader with server id %d connected to %s, and it ended this dump: %w", r.c.ServerID, r.c.Addr, err)
+		return fmt.Errorf("another reader with server id %d connected to %s, and it ended this dump: %w", r.here().ServerID, r.here().Addr, err)
 	case se.Code != 1236:
 		return err
 	}
@@ -178,7 +213,7 @@ func (r *Reader) named(ctx context.Context, from position.Position, err error) e
 			}
 			return fmt.Errorf("%w: %s on %s (%w); the source still has %s: to go on at the end of its binlog set "+
 				"canal.auto.reset.latest.pos.mode=true; to go on elsewhere choose with canal-relay cursor set among earliest, latest, a time and FILE:OFFSET",
-				ErrPurged, where, r.c.Addr, err, r.left(ctx))
+				ErrPurged, where, r.here().Addr, err, r.left(ctx))
 		}
 	}
 	return fmt.Errorf("%w: %w", ErrFormat, err)
@@ -193,12 +228,19 @@ func (r *Reader) left(ctx context.Context) string {
 	if len(files) == 0 {
 		return "no file"
 	}
-	return fmt.Sprintf("%s to %s", files[0], files[len(files)-1])
+	left := fmt.Sprintf("%s to %s", files[0], files[len(files)-1])
+	if s, err := r.here().Open(ctx); err == nil {
+		defer s.Close()
+		if rows, err := s.Rows("SELECT @@global.gtid_purged"); err == nil && len(rows) == 1 && rows[0][0] != "" {
+			left += ", which lack the transactions " + strings.Join(strings.Fields(rows[0][0]), "")
+		}
+	}
+	return left
 }
 
 // files lists the source's binlog files, oldest first.
 func (r *Reader) files(ctx context.Context) ([]string, error) {
-	s, err := r.c.Open(ctx)
+	s, err := r.here().Open(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -28,6 +28,8 @@ func (c *Column) appendMySQL(dst, raw []byte, k kind, set *charset.Set, s *Style
 		return c.appendLabels(dst, column.Uint(raw))
 	case k == binaryKind:
 		return c.appendBase64(dst, raw), nil
+	case k == textKind && set != nil:
+		return set.AppendShown(dst, raw), nil
 	case k == jsonKind:
 		if dst, err = jsonb.Append(dst, raw, jsonb.Style{MySQL: true}); err != nil {
 			return dst, fmt.Errorf("column %s: %w", c.Name, err)

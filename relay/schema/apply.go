@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/canal-relay/canal-relay/relay/schema/ddl"
+	"github.com/canal-relay/canal-relay/relay/schema/layout"
 	"github.com/canal-relay/canal-relay/relay/schema/show"
 )
 
@@ -97,9 +98,9 @@ func (t *Tracker) follow(st ddl.Statement, err error, q Statement) (bool, error)
 	if err != nil && len(st.Changes) == 0 {
 		t.unread++ // it names no table
 	}
-	t.normal, t.script = nil, q.script
+	t.rules, t.script = layout.Rules{MariaDB: q.MariaDB}, q.script
 	if t.config.ServerTypes || q.script {
-		t.normal = &show.Server{MariaDB: q.MariaDB, Version: q.Version}
+		t.rules.Types = &show.Server{MariaDB: q.MariaDB, Version: q.Version}
 	}
 	changed := false
 	for _, c := range st.Changes {
@@ -170,7 +171,7 @@ func (t *Tracker) drop(n ddl.Name) bool {
 	return l != nil
 }
 
-func (t *Tracker) put(n ddl.Name, l *layout) {
+func (t *Tracker) put(n ddl.Name, l *layout.Layout) {
 	n = t.name(n)
 	table := *l.Table
 	table.Schema, table.Name = n.Schema, n.Table
@@ -188,12 +189,19 @@ func (t *Tracker) createTable(c ddl.CreateTable) bool {
 		return t.drop(c.Name)
 	}
 	l := t.create(c)
-	l.from = FromStatement
+	l.From = FromStatement
 	if t.script {
-		l.from = FromScript
+		l.From = FromScript
 	}
 	t.put(c.Name, l)
 	return true
+}
+
+// create is the layout that a CREATE TABLE defines.
+func (t *Tracker) create(c ddl.CreateTable) *layout.Layout {
+	database := t.charset(c.Schema)
+	c.Name = t.name(c.Name)
+	return t.rules.Create(c, database)
 }
 
 func (t *Tracker) createLike(c ddl.CreateLike) bool {
@@ -225,7 +233,7 @@ func (t *Tracker) rename(from, to ddl.Name) bool {
 func (t *Tracker) alterTable(c ddl.AlterTable) (bool, error) {
 	changed := false
 	if l := t.find(c.Schema, c.Table); l != nil && len(c.Items) > 0 {
-		l, err := t.alter(l, c)
+		l, err := t.rules.Alter(l, c, t.charset(l.Schema))
 		if err != nil {
 			return false, err
 		}
@@ -252,7 +260,7 @@ func (t *Tracker) database(c ddl.Database, fallback string) bool {
 	if c.Create && c.IfNotExists && known {
 		return false
 	}
-	cs := charset(c.Charset, c.Collation, fallback)
+	cs := layout.Charset(c.Charset, c.Collation, fallback)
 	if c.Charset == "" && c.Collation == "" && !c.Create {
 		cs = was
 	}

@@ -126,7 +126,7 @@ func compareTypes(t *testing.T, at string, table *Table, r recorded, namesOnly b
 	names, types := pairs(t, r.Types)
 	for i, n := range names {
 		n = strings.ReplaceAll(n, "``", "`")
-		c := index(table.Columns, n)
+		c := slices.IndexFunc(table.Columns, func(c Column) bool { return strings.EqualFold(c.Name, n) })
 		if c < 0 {
 			t.Errorf("%s: no column %s", at, n)
 			continue

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/canal-relay/canal-relay/relay/position"
+	"github.com/canal-relay/canal-relay/relay/schema/layout"
 )
 
 // Entry is one step of a schema history: a DDL statement that changed a layout,
@@ -25,10 +26,10 @@ type Entry struct {
 	// A snapshot says what every tracked table looked like: entries that follow
 	// one another, Part 1 to Of, all with the time at which it was taken, in
 	// seconds since 1970.
-	Snapshot int64   `json:"snapshot,omitzero"`
-	Part     int     `json:"part,omitzero"`
-	Of       int     `json:"of,omitzero"`
-	Layout   *Layout `json:"layout,omitzero"` // of a table in a snapshot
+	Snapshot int64          `json:"snapshot,omitzero"`
+	Part     int            `json:"part,omitzero"`
+	Of       int            `json:"of,omitzero"`
+	Layout   *layout.Layout `json:"layout,omitzero"` // of a table in a snapshot
 }
 
 // History keeps entries for the next owner of a destination.
@@ -117,7 +118,7 @@ func (t *Tracker) Load(ctx context.Context, at position.Position) error {
 	if err != nil {
 		return wrap("load schema history", err)
 	}
-	t.tables, t.databases = map[key]*layout{}, map[string]string{}
+	t.tables, t.databases = map[key]*layout.Layout{}, map[string]string{}
 	t.snapped, t.changed = time.Now(), false
 	for _, e := range standing(entries, at) {
 		if err := t.take(e); err != nil {
@@ -142,7 +143,7 @@ func (t *Tracker) take(e Entry) error {
 			return err
 		}
 		if e.Layout != nil {
-			t.tables[t.key(e.Layout.Table.Schema, e.Layout.Table.Name)] = e.Layout.tracked()
+			t.tables[t.key(e.Layout.Table.Schema, e.Layout.Table.Name)] = e.Layout
 		} else if e.Schema != "" {
 			t.databases[t.key(e.Schema, "").schema] = e.Charset
 		}
@@ -154,7 +155,7 @@ func (t *Tracker) take(e Entry) error {
 	}
 	t.changed = true
 	if e.Layout != nil {
-		t.tables[t.key(e.Schema, e.Table)] = e.Layout.tracked()
+		t.tables[t.key(e.Schema, e.Table)] = e.Layout
 		return nil
 	}
 	l, err := t.define(e.Schema, e.Table, s)

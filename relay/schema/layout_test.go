@@ -85,6 +85,28 @@ func TestLayoutAfterStatements(t *testing.T) {
 				"PERIOD FOR SYSTEM_TIME (s, e)) ENGINE=InnoDB WITH SYSTEM VERSIONING"},
 			want: "a INT, s TIMESTAMP(6), e TIMESTAMP(6)",
 		},
+		{
+			name: "system versioning of one's own becomes hidden", q: maria,
+			sql: []string{"CREATE TABLE t (a INT KEY, s TIMESTAMP(6) GENERATED ALWAYS AS ROW START, e TIMESTAMP(6) GENERATED ALWAYS AS ROW END, " +
+				"PERIOD FOR SYSTEM_TIME (s, e)) WITH SYSTEM VERSIONING", "ALTER TABLE t CHANGE e f TIMESTAMP(6) GENERATED ALWAYS AS ROW END", "ALTER TABLE t DROP s, DROP f"},
+			want: "a INT, row_start timestamp(6) hidden, row_end timestamp(6) hidden KEY a",
+		},
+		{
+			name: "system versioning of one's own dropped", q: maria,
+			sql: []string{"CREATE TABLE t (a INT KEY, s TIMESTAMP(6) GENERATED ALWAYS AS ROW START, e TIMESTAMP(6) GENERATED ALWAYS AS ROW END, " +
+				"PERIOD FOR SYSTEM_TIME (s, e)) WITH SYSTEM VERSIONING", "ALTER TABLE t DROP SYSTEM VERSIONING, DROP s, DROP e"},
+			want: "a INT KEY a",
+		},
+		{
+			name: "system versioning of one's own added", q: maria,
+			sql: []string{"CREATE TABLE t (a INT KEY)", "ALTER TABLE t ADD COLUMN s TIMESTAMP(6) GENERATED ALWAYS AS ROW START, " +
+				"ADD COLUMN e TIMESTAMP(6) GENERATED ALWAYS AS ROW END, ADD PERIOD FOR SYSTEM_TIME (s, e), ADD SYSTEM VERSIONING"},
+			want: "a INT, s TIMESTAMP(6), e TIMESTAMP(6) KEY a,e",
+		},
+		{
+			name: "system versioning by a column", q: maria, sql: []string{"CREATE TABLE t (a INT KEY, b INT WITH SYSTEM VERSIONING, c INT WITHOUT SYSTEM VERSIONING)"},
+			want: "a INT, b INT, c INT, row_start timestamp(6) hidden, row_end timestamp(6) hidden KEY a",
+		},
 		{name: "system versioning added and dropped", q: maria, sql: []string{"CREATE TABLE t (a INT)", "ALTER TABLE t ADD SYSTEM VERSIONING", "ALTER TABLE t DROP SYSTEM VERSIONING"}, want: "a INT"},
 		{name: "periods", q: maria, sql: []string{"CREATE TABLE t (id INT, s DATE, e DATE, PERIOD FOR p (s, e), PRIMARY KEY (id, p WITHOUT OVERLAPS))"}, want: "id INT, s DATE, e DATE KEY id,e,s"},
 		{name: "partition made a table", q: maria, sql: []string{"CREATE TABLE x (a INT)", "ALTER TABLE x CONVERT PARTITION p TO TABLE t"}, want: "a INT"},

@@ -1,6 +1,9 @@
 package schema
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 // TestServerTypes says what SHOW CREATE TABLE prints; the pairs were seen on
 // MySQL 9.7 and MariaDB 10.11.
@@ -32,6 +35,10 @@ func TestServerTypes(t *testing.T) {
 		{"BLOB(70000)", "mediumblob", "mediumblob"},
 		{"LONG VARCHAR", "mediumtext", "mediumtext"},
 		{"JSON", "json", "longtext"},
+		{"VARCHAR(16383)", "varchar(16383)", "varchar(16383)"},
+		{"VARCHAR(16384)", "mediumtext", "mediumtext"}, // unless sql_mode is strict
+		{"VARCHAR(65535) CHARACTER SET latin1", "varchar(65535)", "varchar(65535)"},
+		{"VARBINARY(70000)", "mediumblob", "mediumblob"},
 		{"ENUM('a', \"it's\")", "enum('a','it''s')", "enum('a','it''s')"},
 		{"DATETIME(0)", "datetime", "datetime"},
 		{"TIMESTAMP(3)", "timestamp(3)", "timestamp(3)"},
@@ -49,5 +56,41 @@ func TestServerTypes(t *testing.T) {
 	apply(t, tr, Statement{}, "CREATE TABLE t (a TEXT, b TINYTEXT) CHARSET latin1", "ALTER TABLE t CONVERT TO CHARACTER SET utf8mb4")
 	if got, want := shape(tr.Known("d", "t")), "a mediumtext, b text"; got != want {
 		t.Errorf("converted: %s, want %s", got, want)
+	}
+}
+
+// TestChangedAndConverted: what MySQL makes of a column whose type the same ALTER TABLE changes and converts to utf8mb4,
+// latin1 and gbk. MariaDB takes the type as it is written. Seen on the servers.
+func TestChangedAndConverted(t *testing.T) {
+	for _, c := range []struct{ was, now, mysql, mariadb string }{
+		{"INT", "TEXT", "tinytext tinytext tinytext", "text text text"},
+		{"DECIMAL(65,30)", "TEXT", "text tinytext tinytext", "text text text"},
+		{"DECIMAL(62,0)", "TEXT", "tinytext tinytext tinytext", "text text text"},
+		{"BIT(64)", "TEXT", "text tinytext tinytext", "text text text"},
+		{"VARCHAR(300) CHARACTER SET latin1", "TINYTEXT", "text text text", "tinytext tinytext tinytext"},
+		{"VARCHAR(300) CHARACTER SET utf8mb4", "TEXT CHARACTER SET latin1", "text tinytext tinytext", "text text text"},
+		{"TINYTEXT CHARACTER SET latin1", "MEDIUMTEXT", "text tinytext text", "mediumtext mediumtext mediumtext"},
+		{"TEXT CHARACTER SET utf8mb4", "TINYTEXT", "text text text", "tinytext tinytext tinytext"},
+		{"TEXT CHARACTER SET latin1", "TEXT CHARACTER SET latin1", "mediumtext text mediumtext", "text text text"},
+		{"MEDIUMTEXT CHARACTER SET latin1", "TEXT", "longtext mediumtext longtext", "text text text"},
+		{"JSON", "TEXT", "longtext longtext longtext", "text text text"},
+		{"TINYBLOB", "TEXT", "text tinytext text", "text text text"},
+		{"VARBINARY(20)", "TEXT(300)", "text text text", "text text text"},
+		{"VARBINARY(20)", "LONGTEXT", "longtext longtext longtext", "longtext longtext longtext"},
+		{"INT", "VARCHAR(20000) CHARACTER SET latin1", "mediumtext varchar(20000) varchar(20000)", "mediumtext varchar(20000) varchar(20000)"},
+		{"ENUM('aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa')", "TEXT", "text tinytext tinytext", "text text text"},
+	} {
+		for i, want := range []string{c.mysql, c.mariadb} {
+			var got []string
+			for _, to := range []string{"utf8mb4", "latin1", "gbk"} {
+				tr := NewTracker(Config{ServerTypes: true}, nil, nil)
+				apply(t, tr, Statement{MariaDB: i == 1, Captured: all}, "CREATE TABLE t (a "+c.was+") CHARACTER SET latin1",
+					"ALTER TABLE t MODIFY a "+c.now+", CONVERT TO CHARACTER SET "+to)
+				got = append(got, tr.Known("d", "t").Columns[0].Type)
+			}
+			if got := strings.Join(got, " "); got != want {
+				t.Errorf("%s to %s, MariaDB %v: %s, want %s", c.was, c.now, i == 1, got, want)
+			}
+		}
 	}
 }

@@ -9,22 +9,9 @@ import (
 	"time"
 
 	"github.com/canal-relay/canal-relay/relay/position"
-	"github.com/canal-relay/canal-relay/relay/schema/ddl"
+	"github.com/canal-relay/canal-relay/relay/schema/layout"
 	"github.com/canal-relay/canal-relay/relay/schema/show"
 )
-
-// Layout is a table in a snapshot, with what later statements need.
-type Layout struct {
-	Table     *Table    `json:"table"`
-	Charset   string    `json:"charset,omitzero"` // default of new columns
-	Versioned bool      `json:"versioned,omitzero"`
-	Period    []string  `json:"period,omitzero"`
-	Unique    []ddl.Key `json:"unique,omitzero"`
-}
-
-func (l *Layout) tracked() *layout {
-	return &layout{Table: l.Table, charset: l.Charset, versioned: l.Versioned, period: l.Period, unique: l.Unique}
-}
 
 // snapshot stores all that is tracked, if something was stored since the last
 // time and that is long enough ago; then what nobody needs any more is removed.
@@ -58,14 +45,14 @@ func (t *Tracker) Adopt(ctx context.Context, table *Table) (*Table, error) {
 	s := show.Server{MariaDB: t.config.MariaDB, Version: t.config.Version}
 	for i := range table.Columns {
 		c := &table.Columns[i]
-		c.Type = s.Type(c.written())
+		c.Type = s.Type(c.Written())
 	}
-	l := &Layout{Table: table, Charset: t.charset(table.Schema)}
+	l := &layout.Layout{Table: table, Charset: t.charset(table.Schema)}
 	e := Entry{At: t.at, Schema: table.Schema, Table: table.Name, Layout: l}
 	if err := t.take(e); err != nil {
 		return nil, err
 	}
-	t.find(table.Schema, table.Name).from = FromMetadata
+	t.find(table.Schema, table.Name).From = FromMetadata
 	return table, t.record(ctx, e)
 }
 
@@ -80,7 +67,7 @@ func (t *Tracker) Check(ctx context.Context, at position.Position, captured func
 	if end, err := t.atEnd(ctx, at); !end {
 		return nil, false, err
 	}
-	found := map[key]*layout{}
+	found := map[key]*layout.Layout{}
 	texts := map[key]string{}
 	for k, l := range t.tables {
 		if !captured(l.Schema, l.Name) {
@@ -105,7 +92,7 @@ func (t *Tracker) Check(ctx context.Context, at position.Position, captured func
 			delete(t.tables, k)
 			continue
 		}
-		theirs.from, t.tables[k] = FromSource, theirs
+		theirs.From, t.tables[k] = FromSource, theirs
 		e := Entry{At: t.at, Schema: theirs.Schema, Table: theirs.Name, SQL: texts[k], MariaDB: t.config.MariaDB, Version: t.config.Version}
 		if err := t.record(ctx, e); err != nil {
 			return differ, false, err
@@ -119,7 +106,7 @@ func (t *Tracker) Check(ctx context.Context, at position.Position, captured func
 func (t *Tracker) same(mine, theirs []Column) bool {
 	s := show.Server{MariaDB: t.config.MariaDB, Version: t.config.Version}
 	kind := func(c Column) string {
-		word, _, _ := strings.Cut(strings.ReplaceAll(s.Type(c.written()), "(", " "), " ")
+		word, _, _ := strings.Cut(strings.ReplaceAll(s.Type(c.Written()), "(", " "), " ")
 		for _, size := range []string{"tiny", "medium", "long"} {
 			word = strings.TrimPrefix(word, size)
 		}
@@ -157,45 +144,7 @@ func (t *Tracker) parts() []Entry {
 	})
 	for _, k := range keys {
 		l := t.tables[k]
-		entries = append(entries, Entry{Schema: l.Schema, Table: l.Name,
-			Layout: &Layout{Table: l.Table, Charset: l.charset, Versioned: l.versioned, Period: l.period, Unique: l.unique}})
+		entries = append(entries, Entry{Schema: l.Schema, Table: l.Name, Layout: l})
 	}
 	return entries
 }
-
-// Create is a CREATE TABLE statement that makes a table with a layout's columns
-// and key; an expression that only the server knows is NULL in it.
-func (l *Layout) Create() string {
-	var b strings.Builder
-	b.WriteString("CREATE TABLE " + quote(l.Table.Name) + " (")
-	for i, c := range l.Table.Columns {
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		b.WriteString(quote(c.Name) + " " + c.Type)
-		if c.Charset != "" && c.Charset != "binary" {
-			b.WriteString(" CHARACTER SET " + c.Charset)
-		}
-		if c.Collation != "" {
-			b.WriteString(" COLLATE " + c.Collation)
-		}
-		if c.Generated {
-			b.WriteString(" GENERATED ALWAYS AS (NULL)")
-		}
-		if !c.Nullable {
-			b.WriteString(" NOT NULL")
-		}
-	}
-	for i, n := range l.Table.PrimaryKey {
-		b.WriteString([]string{", PRIMARY KEY (", ", "}[min(i, 1)] + quote(l.Table.Columns[n].Name))
-	}
-	if len(l.Table.PrimaryKey) > 0 {
-		b.WriteString(")")
-	}
-	for _, k := range l.Unique {
-		b.WriteString(uniqueKey(k))
-	}
-	return b.String() + ")"
-}
-
-func quote(name string) string { return "`" + strings.ReplaceAll(name, "`", "``") + "`" }

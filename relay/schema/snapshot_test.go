@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/canal-relay/canal-relay/relay/schema/layout"
 )
 
 // TestSnapshots: with a snapshot now and then, the layouts at every position
@@ -85,7 +87,7 @@ func TestCreate(t *testing.T) {
 	tr := NewTracker(DefaultConfig(), nil, nil)
 	apply(t, tr, Statement{}, "CREATE TABLE t (id INT(11) UNSIGNED ZEROFILL, `a``b` VARCHAR(20) CHARACTER SET gbk COLLATE gbk_bin NOT NULL, e ENUM('a''b', 'c'), g INT AS (id + 1), d DECIMAL(10,2), v VARBINARY(9), PRIMARY KEY (e, id))")
 	l := tr.tables[key{"d", "t"}]
-	text := (&Layout{Table: l.Table}).Create()
+	text := (&layout.Layout{Table: l.Table}).Create()
 	back := NewTracker(DefaultConfig(), nil, nil)
 	apply(t, back, Statement{}, text)
 	if d := cmp.Diff(l.Table, back.Known("d", "t")); d != "" {

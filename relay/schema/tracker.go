@@ -10,7 +10,7 @@ import (
 	"github.com/canal-relay/canal-relay/relay/position"
 	"github.com/canal-relay/canal-relay/relay/schema/ddl"
 	"github.com/canal-relay/canal-relay/relay/schema/ddl/lex"
-	"github.com/canal-relay/canal-relay/relay/schema/show"
+	"github.com/canal-relay/canal-relay/relay/schema/layout"
 )
 
 // ErrNoTable says that no definition of a table can be had: the source has no
@@ -80,27 +80,23 @@ type Tracker struct {
 	at        position.Position // of the last statement, or of Load
 	before    position.Position // of the statement before that
 	origin    position.Position // of Load
-	tables    map[key]*layout
+	tables    map[key]*layout.Layout
 	databases map[string]string // default character sets
 	unread    uint64
 	snapped   time.Time    // when the last snapshot was taken
 	changed   bool         // something was stored since
 	script    bool         // the statement at hand is a script's
-	normal    *show.Server // whose types new columns have; nil: as written
+	rules     layout.Rules // of the statement at hand
 }
 
 // key names a table as the server compares names.
 type key struct{ schema, table string }
 
-// layout is a table with what its later statements need.
-type layout struct {
-	*Table
-	charset   string   // default of new columns
-	from      string   // FromStatement, …
-	versioned bool     // MariaDB: ends in the two hidden columns of system versioning
-	period    []string // MariaDB: name, start and end of an application-time period
-	unique    []ddl.Key
-}
+// Table is the layout of a table at one position.
+type Table = layout.Table
+
+// Column is one column of a Table.
+type Column = layout.Column
 
 // NewTracker returns a tracker that knows no table. Without a source (nil) it
 // knows only what statements define; without a history it forgets at the end.
@@ -108,7 +104,7 @@ func NewTracker(c Config, source Source, h History) *Tracker {
 	if c.Charset == "" {
 		c.Charset = "utf8mb4"
 	}
-	return &Tracker{config: c, source: source, history: h, tables: map[key]*layout{}, databases: map[string]string{}}
+	return &Tracker{config: c, source: source, history: h, tables: map[key]*layout.Layout{}, databases: map[string]string{}}
 }
 
 // Table returns a table's layout at this point of the stream. A table that no
@@ -122,7 +118,7 @@ func (t *Tracker) Table(ctx context.Context, schema, name string) (*Table, error
 	if err != nil {
 		return nil, err
 	}
-	l.from = FromSource
+	l.From = FromSource
 	t.tables[t.key(schema, name)] = l
 	err = t.record(ctx, Entry{At: t.at, Schema: schema, Table: name, SQL: text, MariaDB: t.config.MariaDB, Version: t.config.Version})
 	if err != nil {
@@ -149,7 +145,7 @@ const (
 // changed it since. A table that is not tracked has only its metadata.
 func (t *Tracker) From(schema, name string) string {
 	if l := t.find(schema, name); l != nil {
-		return l.from
+		return l.From
 	}
 	return FromMetadata
 }
@@ -170,7 +166,7 @@ func (t *Tracker) Forget(schema, name string) { t.drop(ddl.Name{Schema: schema, 
 func (t *Tracker) NotUnderstood() uint64 { return t.unread }
 
 // fetch asks the source for a table.
-func (t *Tracker) fetch(ctx context.Context, schema, name string) (*layout, string, error) {
+func (t *Tracker) fetch(ctx context.Context, schema, name string) (*layout.Layout, string, error) {
 	if t.source == nil {
 		return nil, "", fmt.Errorf("%w: %s.%s: no statement and no schema file defines it", ErrNoTable, schema, name)
 	}
@@ -184,7 +180,7 @@ func (t *Tracker) fetch(ctx context.Context, schema, name string) (*layout, stri
 
 // define reads a CREATE TABLE text, the server's own, as the definition of a
 // table.
-func (t *Tracker) define(schema, name string, q Statement) (*layout, error) {
+func (t *Tracker) define(schema, name string, q Statement) (*layout.Layout, error) {
 	o := ddl.Options{SQLMode: q.SQLMode, MariaDB: q.MariaDB, Version: q.Version}
 	if strings.HasPrefix(q.SQL, `CREATE TABLE "`) {
 		o.SQLMode |= lex.ANSIQuotes // the session that asked runs with it
@@ -193,7 +189,7 @@ func (t *Tracker) define(schema, name string, q Statement) (*layout, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the definition of %s.%s: %w", schema, name, err)
 	}
-	t.normal = nil // the server's own text
+	t.rules = layout.Rules{MariaDB: q.MariaDB} // types are the server's own text
 	for _, c := range st.Changes {
 		if c, ok := c.(ddl.CreateTable); ok && !c.Unknown {
 			c.Name = ddl.Name{Schema: schema, Table: name}
@@ -220,11 +216,11 @@ func (t *Tracker) name(n ddl.Name) ddl.Name {
 }
 
 // find looks a table up; nil when it is not tracked.
-func (t *Tracker) find(schema, name string) *layout {
+func (t *Tracker) find(schema, name string) *layout.Layout {
 	if l := t.tables[t.key(schema, name)]; l != nil || t.config.LowerCase != LowerCaseUnknown {
 		return l
 	}
-	var found *layout
+	var found *layout.Layout
 	for k, l := range t.tables {
 		if strings.EqualFold(k.schema, schema) && strings.EqualFold(k.table, name) {
 			if found != nil {

@@ -45,7 +45,7 @@ func TestHashes(t *testing.T) {
 		}
 		parts := tr.parts()
 		l := parts[len(parts)-1].Layout
-		if got := l.tracked().Hashes; got != c.want {
+		if got := l.Hashes; got != c.want {
 			t.Errorf("%s: %d hashes in a snapshot, want %d", c.table, got, c.want)
 		}
 		other := NewTracker(DefaultConfig(), nil, nil)

@@ -81,9 +81,16 @@ func TestBadInput(t *testing.T) {
 			`shop/instance.properties:4: canal.mq.topic: it is missing: name a topic, or set canal.mq.dynamicTopic`}},
 		{"secret", nil, []string{"canal.relay.secret.canal.instance.dbPassword.file = nowhere", "canal.relay.secret.canal.port.file = x"}, []string{
 			`shop/instance.properties:4: canal.relay.secret.canal.instance.dbPassword.file: open nowhere: no such file or directory: make the file readable for this user, or remove the key`,
-			`shop/instance.properties:5: canal.relay.secret.canal.port.file: canal.port is not a secret that can stand in a file: choose canal.instance.dbPassword, canal.instance.tsdb.dbPassword, kafka.sasl.jaas.config, kafka.ssl.keystore.key, canal.relay.http.password, canal.relay.alarm.webhook`}},
+			`shop/instance.properties:5: canal.relay.secret.canal.port.file: canal.port is not a secret that can stand in a file: choose canal.instance.dbPassword, canal.instance.tsdb.dbPassword, kafka.sasl.jaas.config, kafka.ssl.keystore.key, kafka.ssl.keystore.password, kafka.ssl.truststore.password, canal.relay.http.password, canal.relay.alarm.webhook, canal.relay.zookeeper.auth`}},
 		{"key store", []string{"kafka.security.protocol = SSL", "kafka.ssl.truststore.location = x.jks"}, nil, []string{
-			`canal.properties: kafka.ssl.truststore.type: "JKS": ` + noJKS}},
+			`canal.properties:6: kafka.ssl.truststore.location: open x.jks: no such file or directory: make the file readable for this user`}},
+		{"TLS to the source", nil, []string{"canal.instance.master.sslMode = SOME", "canal.instance.master.tlsVersions = TLSv1.1", "canal.instance.master.trustCertificateKeyStoreUrl = file:nowhere"}, []string{
+			`shop/instance.properties:4: canal.instance.master.sslMode: "SOME": choose DISABLED, PREFERRED, REQUIRED, VERIFY_CA or VERIFY_IDENTITY`,
+			`shop/instance.properties:5: canal.instance.master.tlsVersions: nothing newer than TLS 1.1 is allowed: add TLSv1.2 or TLSv1.3`}},
+		{"ZooKeeper", []string{"canal.relay.zookeeper.auth = relay", "canal.relay.zookeeper.tls.key = k.pem"}, nil, []string{
+			`canal.properties: canal.relay.zookeeper.tls.ca: it holds no certificate in PEM form: name the file of the authorities that the servers' certificates are checked by, or system`,
+			`canal.properties:6: canal.relay.zookeeper.tls.key: it goes with canal.relay.zookeeper.tls.certificate: set both or none`,
+			`canal.properties:5: canal.relay.zookeeper.auth: write it as user:password`}},
 		{"login", []string{"kafka.security.protocol = SASL_SSL", "kafka.sasl.mechanism = SCRAM-SHA-256", "kafka.sasl.jaas.config = x.ScramLoginModule required username=\"u\";"}, nil, []string{
 			`canal.properties:7: kafka.sasl.jaas.config: it lacks username="…" or password="…"`}},
 		{"options", []string{"canal.relay.alarm.webhook = hush"}, []string{"canal.relay.record.key = shop.orders:id,shop.items", "canal.relay.read.rate = 1000", "canal.relay.heartbeat.interval = 1ms"}, []string{

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"math"
@@ -12,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/canal-relay/canal-relay/cmd/internal/config/identity"
 	"github.com/canal-relay/canal-relay/cmd/internal/config/keys"
 	"github.com/canal-relay/canal-relay/cmd/internal/config/properties"
 	"github.com/canal-relay/canal-relay/ha"
@@ -34,6 +36,8 @@ type Node struct {
 	// ZooKeeper is the text of canal.zkServers; empty for static election.
 	ZooKeeper      string
 	SessionTimeout time.Duration // asked of ZooKeeper
+	ZooKeeperAuth  Secret        // user:password; empty for none
+	ZooKeeperTLS   *tls.Config   `json:"-"` // nil for plain connections
 
 	HTTP         string // address of metrics and status page; empty for none
 	HTTPUser     string
@@ -143,7 +147,7 @@ func (r *reader) node() *Node {
 	}
 	n.Webhook = r.webhook()
 	r.choice("canal.serverMode", "kafka")
-	if strings.ContainsFunc(n.Cluster, func(c rune) bool { return !isNameRune(c) }) {
+	if strings.ContainsFunc(n.Cluster, func(c rune) bool { return !properties.IsNameRune(c) }) {
 		r.blame("canal.relay.cluster", "%q: use letters, digits, dots, dashes and underscores", n.Cluster)
 	}
 	if (n.HTTPUser == "") != (n.HTTPPassword == "") {
@@ -156,12 +160,13 @@ func (r *reader) node() *Node {
 		n.HTTP = net.JoinHostPort(r.text("canal.relay.http.bind"), strconv.FormatInt(port, 10))
 	}
 	r.checkServers(n.ZooKeeper)
+	const auth = "canal.relay.zookeeper.auth"
+	n.ZooKeeperAuth, n.ZooKeeperTLS = r.secret(auth), r.zookeeperTLS()
+	if user, password, _ := strings.Cut(n.ZooKeeperAuth.Reveal(), ":"); n.ZooKeeperAuth != "" && (user == "" || password == "") {
+		r.blame(auth, "write it as user:password")
+	}
 	n.Identity = r.identity()
 	return n
-}
-
-func isNameRune(c rune) bool {
-	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '.' || c == '-' || c == '_'
 }
 
 // checkServers looks at canal.zkServers, which ha/zookeeper reads.
@@ -174,23 +179,13 @@ func (r *reader) checkServers(list string) {
 		r.blame(key, "%v: write host:port,…, or leave it blank for a node without ZooKeeper", err)
 	}
 	hosts, _, _ := strings.Cut(list, "/")
-	for _, host := range splitList(hosts, ",;") {
+	for _, host := range properties.List(hosts, ",;") {
 		if strings.Contains(host, ":") { // else the default port
-			if err := checkAddress(host); err != nil {
+			if err := properties.CheckAddress(host); err != nil {
 				r.blameErr(key, err)
 			}
 		}
 	}
-}
-
-// checkAddress wants host:port.
-func checkAddress(address string) error {
-	host, port, err := net.SplitHostPort(address)
-	n, numErr := strconv.ParseUint(port, 10, 16)
-	if err != nil || numErr != nil || host == "" || n == 0 || strings.ContainsAny(host, " /") {
-		return fmt.Errorf("%q is not an address: write host:port, an IPv6 address in brackets", address)
-	}
-	return nil
 }
 
 // identity is ip:port. Without canal.register.ip and canal.ip the ip is the
@@ -207,26 +202,13 @@ func (r *reader) identity() string {
 		}
 		return net.JoinHostPort(strings.Trim(ip, "[]"), port)
 	}
-	if ip = hostIP(); ip == "" {
+	if ip = identity.HostIP(); ip == "" {
 		if r.text("canal.zkServers") != "" {
 			r.blame("canal.register.ip", "this host has no IPv4 address but loopback: set the address by which other nodes know this one")
 		}
 		ip = "127.0.0.1"
 	}
 	return net.JoinHostPort(ip, port)
-}
-
-func hostIP() string {
-	addresses, err := net.InterfaceAddrs()
-	if err != nil {
-		return ""
-	}
-	for _, a := range addresses {
-		if n, ok := a.(*net.IPNet); ok && n.IP.To4() != nil && !n.IP.IsLoopback() && !n.IP.IsUnspecified() {
-			return n.IP.String()
-		}
-	}
-	return ""
 }
 
 // destinations lists the names to run: the configured ones and, with
@@ -237,7 +219,7 @@ func (l *loader) destinations(r *reader) []string {
 	if expr := r.text("canal.destinations.expr"); expr != "" {
 		key = "canal.destinations.expr"
 		var err error
-		if names, err = expandNames(expr); err != nil {
+		if names, err = properties.Names(expr); err != nil {
 			r.blame(key, "%q: %v", expr, err)
 		}
 	}
@@ -264,23 +246,6 @@ func (l *loader) destinations(r *reader) []string {
 		}
 	}
 	return out
-}
-
-// expandNames reads prefix{low-high}.
-func expandNames(expr string) ([]string, error) {
-	prefix, rest, ok := strings.Cut(expr, "{")
-	body, _, closed := strings.Cut(rest, "}")
-	from, to, dash := strings.Cut(body, "-")
-	low, lowErr := strconv.Atoi(properties.Trim(from))
-	high, highErr := strconv.Atoi(properties.Trim(to))
-	if !ok || !closed || !dash || lowErr != nil || highErr != nil || low < 0 || high < low || high-low >= 10000 {
-		return nil, fmt.Errorf("write it as name{1-3}")
-	}
-	var out []string
-	for i := low; i <= high; i++ {
-		out = append(out, prefix+strconv.Itoa(i))
-	}
-	return out, nil
 }
 
 // directories lists those beside canal.properties that hold a destination.

@@ -28,6 +28,7 @@ import (
 	"github.com/canal-relay/canal-relay/mqstarter/route"
 	"github.com/canal-relay/canal-relay/relay"
 	"github.com/canal-relay/canal-relay/relay/event/charset"
+	"software.sslmate.com/src/go-pkcs12"
 )
 
 // conf is a configuration directory under construction.
@@ -103,7 +104,8 @@ func differ(a, b *Node) bool {
 			if x == nil || y == nil {
 				return x == y
 			}
-			return len(x.Certificates) == len(y.Certificates) && x.InsecureSkipVerify == y.InsecureSkipVerify && x.RootCAs.Equal(y.RootCAs)
+			return len(x.Certificates) == len(y.Certificates) && x.InsecureSkipVerify == y.InsecureSkipVerify &&
+				x.MinVersion == y.MinVersion && x.MaxVersion == y.MaxVersion && x.ServerName == y.ServerName && x.RootCAs.Equal(y.RootCAs)
 		}),
 	)
 }
@@ -320,6 +322,7 @@ const jaasLine = `kafka.sasl.jaas.config=org.apache.kafka.common.security.plain.
 // needs: with it the configuration must be another one, or be refused.
 func TestEveryHonouredKeyCounts(t *testing.T) {
 	cert, key := certificate(t)
+	store := pkcs12Store(t, cert, key)
 	for _, k := range keys.All() {
 		if k.Verdict != keys.Honoured {
 			continue
@@ -336,6 +339,7 @@ func TestEveryHonouredKeyCounts(t *testing.T) {
 				c.write("secret.txt", "from a file\n")
 				c.write("ca.pem", cert)
 				c.write("client.pem", cert+key)
+				c.write("client.p12", string(store))
 				for _, line := range lines {
 					line = strings.Replace(line, "=KEY", "="+strings.ReplaceAll(key, "\n", "\\n"), 1)
 					key, _, _ := strings.Cut(line, "=")
@@ -429,6 +433,20 @@ func certificate(t *testing.T) (cert, key string) {
 		t.Fatal(err)
 	}
 	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})), string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: keyDER}))
+}
+
+// pkcs12Store is the same in one file with the password changeit.
+func pkcs12Store(t *testing.T, cert, key string) []byte {
+	t.Helper()
+	pair, err := tls.X509KeyPair([]byte(cert), []byte(key))
+	if err != nil {
+		t.Fatal(err)
+	}
+	store, err := pkcs12.Modern.Encode(pair.PrivateKey, pair.Leaf, nil, "changeit")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return store
 }
 
 // TestPackets: what Canal makes of the keys that decide the form of protobuf records, and whether they tell of

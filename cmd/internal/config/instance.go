@@ -1,17 +1,14 @@
 package config
 
 import (
-	"crypto/rand"
-	"crypto/sha1"
 	"crypto/sha256"
-	"encoding/binary"
 	"encoding/hex"
 	"fmt"
-	"math"
 	"path/filepath"
 	"strings"
 	"time"
 
+	"github.com/canal-relay/canal-relay/cmd/internal/config/identity"
 	"github.com/canal-relay/canal-relay/cmd/internal/config/keys"
 	"github.com/canal-relay/canal-relay/cmd/internal/config/properties"
 	"github.com/canal-relay/canal-relay/ha"
@@ -64,24 +61,8 @@ func (i Instance) MarshalText() ([]byte, error) { return []byte(i.Name), nil }
 // source is asked under another server id and UUID, new ones each time, because
 // it drops the older of two readers with the same ones.
 func (i Instance) ForTail() Instance {
-	var b [20]byte
-	rand.Read(b[:]) // never fails
-	i.Source.ServerID, i.Source.ReplicaUUID = 1<<31|binary.BigEndian.Uint32(b[16:]), uuid(b[:16], 4)
+	i.Source.ServerID, i.Source.ReplicaUUID = identity.OneMore()
 	return i
-}
-
-// readerID gives the server id and UUID under which a destination's owner, on
-// whichever node, is known to the source.
-func readerID(cluster, destination string) (uint32, string) {
-	sum := sha1.Sum([]byte("canal-relay\x00" + cluster + "\x00" + destination))
-	// Above the small numbers that people choose, below those of ForTail.
-	return 1<<30 | binary.BigEndian.Uint32(sum[16:])>>2, uuid(sum[:16], 5)
-}
-
-// uuid writes 16 bytes as a UUID of a version of RFC 9562.
-func uuid(b []byte, version byte) string {
-	b[6], b[8] = version<<4|b[6]&0x0f, 0x80|b[8]&0x3f
-	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:16])
 }
 
 // instance reads a destination; ok is false when it is not to be run.
@@ -231,55 +212,6 @@ func (r *reader) dataDir() string {
 		return dir
 	}
 	return filepath.Join(r.dir, "..", "bin", dir)
-}
-
-func (r *reader) binlog(node *Node) binlog.Config {
-	c := binlog.Config{
-		Fallback: r.units("canal.instance.fallbackIntervalInSeconds", time.Second),
-		Latest:   r.boolean("canal.auto.reset.latest.pos.mode"),
-		Start:    r.start(),
-	}
-	c.Addr = r.text("canal.instance.master.address")
-	c.User = r.text("canal.instance.dbUsername")
-	c.Password = r.secret("canal.instance.dbPassword").Reveal()
-	c.Timeout = r.units("canal.instance.network.soTimeout", time.Second)
-	c.Formats = r.list("canal.instance.binlog.format")
-	c.RowImages = r.list("canal.instance.binlog.image")
-	if c.Addr == "" {
-		r.blame("canal.instance.master.address", "it is missing: set the source as host:port")
-	} else if err := checkAddress(c.Addr); err != nil {
-		r.blameErr("canal.instance.master.address", err)
-	}
-	if c.Timeout == 0 {
-		r.blame("canal.instance.network.soTimeout", "0 is no time for a statement: choose 1 or more seconds")
-	}
-	c.ServerID, c.ReplicaUUID = readerID(node.Cluster, r.destination)
-	if id := r.number("canal.instance.mysql.slaveId", math.MinInt32, math.MaxUint32); id > 0 {
-		c.ServerID = uint32(id)
-	}
-	return c
-}
-
-// start reads where to begin without a stored position. A GTID set counts only
-// with gtidon, an offset only with a file name: as in Canal.
-func (r *reader) start() binlog.Start {
-	var s binlog.Start
-	s.Journal = r.text("canal.instance.master.journal.name")
-	if offset, ok := r.optional("canal.instance.master.position", 0, math.MaxInt64); ok && s.Journal != "" {
-		s.Offset = uint64(offset)
-	}
-	if ms, ok := r.optional("canal.instance.master.timestamp", 0, math.MaxInt64); ok && ms > 0 {
-		s.Time = time.UnixMilli(ms)
-	}
-	const key = "canal.instance.master.gtid"
-	gtids := r.text(key)
-	if _, err := binlog.ParseGTIDSet(gtids); err != nil {
-		r.blameErr(key, err)
-	}
-	if r.boolean("canal.instance.gtidon") {
-		s.GTIDs = gtids
-	}
-	return s
 }
 
 func (r *reader) filter() filter.Config {

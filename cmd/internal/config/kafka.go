@@ -4,8 +4,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"math"
-	"os"
-	"strconv"
 	"strings"
 	"time"
 
@@ -88,7 +86,7 @@ func (r *reader) brokers() []string {
 		if _, rest, ok := strings.Cut(b, "://"); ok {
 			list[i] = rest // Java's client takes PLAINTEXT://host:port
 		}
-		if err := checkAddress(list[i]); err != nil {
+		if err := properties.CheckAddress(list[i]); err != nil {
 			r.blameErr(key, err)
 		}
 	}
@@ -133,38 +131,41 @@ func (r *reader) security(c *kafka.Config) {
 	if c.SASL.User, c.SASL.Password, err = security.ParseJAAS(r.secret(jaas).Reveal()); err != nil {
 		r.blameErr(jaas, err)
 	}
-}
-
-// tlsConfig reads the PEM forms of Java's key store settings.
-func (r *reader) tlsConfig() *tls.Config {
-	c := &tls.Config{MinVersion: tls.VersionTLS12}
-	const trust, store = "kafka.ssl.truststore.", "kafka.ssl.keystore."
-	if text := r.pem(trust+"type", trust+"location", trust+"certificates"); text != nil {
-		c.RootCAs = x509.NewCertPool()
-		if !c.RootCAs.AppendCertsFromPEM(text) {
-			r.blame(r.setOf(trust+"certificates", trust+"location"), "it holds no certificate in PEM form")
+	if again := r.secretAgain(jaas); again != nil {
+		c.SASL.Again = func() (user, password string, err error) {
+			text, err := again()
+			if err == nil {
+				user, password, err = security.ParseJAAS(text)
+			}
+			return user, password, err
 		}
 	}
-	cert := r.pem(store+"type", store+"location", store+"certificate.chain")
-	if cert != nil {
-		key := []byte(r.secret(store + "key"))
-		if len(key) == 0 {
-			key = cert // one file with both
+}
+
+// tlsConfig reads Java's key store settings.
+func (r *reader) tlsConfig() *tls.Config {
+	const trust, store = "kafka.ssl.truststore.", "kafka.ssl.keystore."
+	var roots *x509.CertPool
+	var own []tls.Certificate
+	if kind, text := r.store(trust+"type", trust+"location", trust+"certificates"); text != nil {
+		var err error
+		if roots, err = security.Roots(kind, text, r.secret(trust+"password").Reveal()); err != nil {
+			r.blameErr(r.setOf(trust+"certificates", trust+"location"), err)
 		}
-		pair, err := tls.X509KeyPair(cert, key)
+	}
+	if kind, text := r.store(store+"type", store+"location", store+"certificate.chain"); text != nil {
+		pair, err := security.Pair(kind, text, []byte(r.secret(store+"key")), r.secret(store+"password").Reveal())
 		if err != nil {
-			r.blame(r.setOf(store+"certificate.chain", store+"location"), "%v: it must hold a certificate and its unencrypted key in PEM form", err)
+			r.blameErr(r.setOf(store+"certificate.chain", store+"location"), err)
 		}
-		c.Certificates = []tls.Certificate{pair}
+		own = []tls.Certificate{pair}
 	}
 	const names = "kafka.ssl.endpoint.identification.algorithm"
 	if v := r.direct(names); v.Set && v.Value == "" {
-		c.InsecureSkipVerify = true // the chain is still verified
-		c.VerifyConnection = security.VerifyChain(c.RootCAs)
-	} else {
-		r.choice(names, "https")
+		return security.Config(roots, own, security.Chain)
 	}
-	return c
+	r.choice(names, "https")
+	return security.Config(roots, own, security.Name)
 }
 
 // setOf is the first of two keys that is set, else the second.
@@ -175,26 +176,14 @@ func (r *reader) setOf(a, b string) string {
 	return b
 }
 
-const noJKS = "Java key stores are not available in this version: export them as PEM and set the type to PEM"
-
-// pem gives the text of a store: written out, or of the file at location; nil
-// when there is none.
-func (r *reader) pem(kind, location, text string) []byte {
-	inline, path := r.text(text), r.text(location)
-	if inline == "" && path == "" {
-		return nil
+// store gives the kind and the bytes of a store: written out, or of the file at
+// location; nil when there is none.
+func (r *reader) store(kind, location, text string) (string, []byte) {
+	if inline := r.text(text); inline != "" {
+		if !strings.EqualFold(r.text(kind), security.PEM) {
+			r.blame(kind, "%q: what is written out is PEM", r.text(kind))
+		}
+		return security.PEM, []byte(inline)
 	}
-	if !strings.EqualFold(r.text(kind), "PEM") {
-		r.blame(kind, "%s: %s", strconv.Quote(r.text(kind)), noJKS)
-		return nil
-	}
-	if inline != "" {
-		return []byte(inline)
-	}
-	b, err := os.ReadFile(r.path(path))
-	if err != nil {
-		r.blame(location, "%v: make the file readable for this user", err)
-		return nil
-	}
-	return b
+	return r.text(kind), r.file(location)
 }

@@ -142,12 +142,12 @@ func (r *reader) duration(key string) time.Duration {
 // size reads a number of bytes with or without a unit.
 func (r *reader) size(key string) int {
 	v := r.get(key).Value
-	n, err := properties.ParseSize(v)
+	n, err := properties.Size(v)
 	if err == nil {
 		return n
 	}
 	r.blame(key, "%q is %v", v, err)
-	n, _ = properties.ParseSize(keys.For(key).Default)
+	n, _ = properties.Size(keys.For(key).Default)
 	return n
 }
 
@@ -170,21 +170,12 @@ func (r *reader) choice(key string, words ...string) string {
 
 // list reads texts with commas between them; blank ones are dropped.
 func (r *reader) list(key string) []string {
-	return splitList(r.text(key), ",")
-}
-
-func splitList(text, separators string) []string {
-	var out []string
-	for _, s := range strings.FieldsFunc(text, func(c rune) bool { return strings.ContainsRune(separators, c) }) {
-		if s = properties.Trim(s); s != "" {
-			out = append(out, s)
-		}
-	}
-	return out
+	return properties.List(r.text(key), ",")
 }
 
 // secrets are the keys that canal.relay.secret.<key>.file may name.
-var secrets = []string{"canal.instance.dbPassword", "canal.instance.tsdb.dbPassword", "kafka.sasl.jaas.config", "kafka.ssl.keystore.key", "canal.relay.http.password", "canal.relay.alarm.webhook"}
+var secrets = []string{"canal.instance.dbPassword", "canal.instance.tsdb.dbPassword", "kafka.sasl.jaas.config", "kafka.ssl.keystore.key",
+	"kafka.ssl.keystore.password", "kafka.ssl.truststore.password", "canal.relay.http.password", "canal.relay.alarm.webhook", "canal.relay.zookeeper.auth"}
 
 func secretFile(key string) string { return "canal.relay.secret." + key + ".file" }
 
@@ -201,6 +192,33 @@ func (r *reader) secret(key string) Secret {
 		return ""
 	}
 	return Secret(strings.TrimRight(string(text), "\r\n"))
+}
+
+// secretAgain reads a secret anew from the file named for it, nil when it does
+// not stand in one.
+func (r *reader) secretAgain(key string) func() (string, error) {
+	path := r.text(secretFile(key))
+	if path == "" {
+		return nil
+	}
+	path = r.path(path)
+	return func() (string, error) {
+		text, err := os.ReadFile(path)
+		return strings.TrimRight(string(text), "\r\n"), err
+	}
+}
+
+// file reads the file that a key names, nil when it names none.
+func (r *reader) file(key string) []byte {
+	path := strings.TrimPrefix(r.text(key), "file:")
+	if path == "" {
+		return nil
+	}
+	b, err := os.ReadFile(r.path(path))
+	if err != nil {
+		r.blame(key, "%v: make the file readable for this user", err)
+	}
+	return b
 }
 
 // path finds a file: relative ones begin at the configuration's directory.

@@ -70,6 +70,7 @@ type Client struct {
 	calls   sync.WaitGroup
 	wishes  map[string]bool  // ephemeral nodes of this node: true to have, false to remove
 	made    map[string]int64 // session in which a wish was fulfilled
+	others  map[string]other // of the wishes, those whose node is another session's
 	known   bool             // the credentials were presented; the zk client repeats them
 	away    bool             // it was said that ZooKeeper is away
 	holds   int              // what must not be given back by closing the session
@@ -108,6 +109,7 @@ func New(c Config, parents []string, l *slog.Logger) *Client {
 		changed: make(chan struct{}),
 		wishes:  map[string]bool{},
 		made:    map[string]int64{},
+		others:  map[string]other{},
 		poke:    make(chan struct{}, 1),
 	}
 }
@@ -267,6 +269,9 @@ func (c *Client) proved(id int64, at time.Time) {
 // noticed takes the zk client's events. It runs on that client's goroutines and
 // must not block: it keeps the latest state, and nothing queues.
 func (c *Client) noticed(e zk.Event) {
+	if e.Type == zk.EventNodeDeleted {
+		c.nudge() // it may be one that another session had
+	}
 	if e.Type != zk.EventSession {
 		return
 	}
@@ -287,6 +292,7 @@ func (c *Client) noticed(e zk.Event) {
 		c.session.connected = !c.session.resuming
 	case zk.StateExpired:
 		c.session = State{}
+		clear(c.others) // their watches went with the session
 	default:
 		c.session.connected, c.session.resuming = false, false
 	}
@@ -387,7 +393,7 @@ func Call[T any](ctx context.Context, c *Client, f func(*zk.Conn) (T, error)) (T
 	}()
 	select {
 	case r := <-done:
-		return r.v, r.err
+		return r.v, explain(r.err)
 	case <-ctx.Done():
 		return none, context.Cause(ctx)
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"strings"
 	"time"
 
@@ -183,97 +182,6 @@ func (c *Client) Path(path string) string { return c.chroot + path }
 
 func parentOf(path string) string { return path[:strings.LastIndexByte(path, '/')] }
 
-// Wish records that an ephemeral node of ours is wanted, or no longer.
-func (c *Client) Wish(path string, want bool) {
-	c.mu.Lock()
-	c.wishes[path] = want
-	delete(c.made, path)
-	c.mu.Unlock()
-	select {
-	case c.poke <- struct{}{}:
-	default:
-	}
-}
-
-// Forget takes a wish back without doing anything.
-func (c *Client) Forget(path string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	delete(c.wishes, path)
-	delete(c.made, path)
-}
-
-// fulfil makes the nodes that are wanted and not yet made in this session, and
-// removes those that are no longer wanted.
-func (c *Client) fulfil(ctx context.Context, session int64) error {
-	c.mu.Lock()
-	wishes := maps.Clone(c.wishes)
-	for path := range wishes {
-		if c.made[path] == session {
-			delete(wishes, path)
-		}
-	}
-	c.mu.Unlock()
-	var errs []error
-	for path, want := range wishes {
-		var err error
-		if want {
-			err = c.show(ctx, path, session)
-		} else {
-			err = c.Hide(ctx, path, session)
-		}
-		errs = append(errs, err)
-	}
-	return errors.Join(errs...)
-}
-
-// show creates an ephemeral node. One that is there already belongs to a former
-// session of this node: it goes when that session ends, and we come again.
-func (c *Client) show(ctx context.Context, path string, session int64) error {
-	err := c.CreateEphemeral(ctx, path, nil)
-	if errors.Is(err, zk.ErrNoNode) {
-		if err := c.Ensure(ctx, parentOf(path)); err != nil {
-			return err
-		}
-		err = c.CreateEphemeral(ctx, path, nil)
-	}
-	if errors.Is(err, zk.ErrNodeExists) {
-		n, found, err := c.Get(ctx, path)
-		if err != nil || !found || n.Owner != session {
-			return err
-		}
-	} else if err != nil {
-		return fmt.Errorf("create %s: %w", path, err)
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.wishes[path] {
-		c.made[path] = session
-	} else {
-		c.wishes[path] = false // taken back meanwhile: remove it again
-	}
-	return nil
-}
-
-// Hide deletes an ephemeral node if it is this session's.
-func (c *Client) Hide(ctx context.Context, path string, session int64) error {
-	n, found, err := c.Get(ctx, path)
-	if err == nil && found && n.Owner == session {
-		_, err = Call(ctx, c, func(conn *zk.Conn) (struct{}, error) {
-			return struct{}{}, conn.Delete(c.Path(path), n.Version)
-		})
-	}
-	if err != nil && !errors.Is(err, zk.ErrNoNode) {
-		return fmt.Errorf("delete %s: %w", path, err)
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if want, there := c.wishes[path]; there && !want {
-		delete(c.wishes, path)
-	}
-	return nil
-}
-
 // CreateEphemeral creates a node of this session. If nobody waits for the answer
 // any more when it comes, the node is removed again.
 func (c *Client) CreateEphemeral(ctx context.Context, path string, data []byte) error {
@@ -349,6 +257,17 @@ func asFound(n Node, err error, path string) (Node, bool, error) {
 		return Node{}, false, fmt.Errorf("read %s: %w", path, err)
 	}
 	return n, true, nil
+}
+
+// explain says what a refusal means.
+func explain(err error) error {
+	switch {
+	case errors.Is(err, zk.ErrNoAuth):
+		return fmt.Errorf("%w: the access list of the node does not let this one in: set canal.relay.zookeeper.auth to the credentials that it was made with", err)
+	case errors.Is(err, zk.ErrAuthFailed):
+		return fmt.Errorf("%w: ZooKeeper does not take canal.relay.zookeeper.auth", err)
+	}
+	return err
 }
 
 // Transient reports whether an error says only that the connection or the

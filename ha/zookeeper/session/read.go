@@ -99,7 +99,7 @@ func (v *Visit) Get(path string) (n Node, found bool, err error) {
 	if err == nil {
 		n = newNode(data, stat, nil)
 	}
-	return asFound(n, err, path)
+	return asFound(n, explain(err), path)
 }
 
 // Children returns the names of a node's children in their order, none when
@@ -107,7 +107,7 @@ func (v *Visit) Get(path string) (n Node, found bool, err error) {
 func (v *Visit) Children(path string) ([]string, error) {
 	names, _, err := v.conn.Children(v.client.Path(path))
 	if err != nil && !errors.Is(err, zk.ErrNoNode) {
-		return nil, fmt.Errorf("list %s: %w", path, err)
+		return nil, fmt.Errorf("list %s: %w", path, explain(err))
 	}
 	slices.Sort(names)
 	return names, nil
@@ -119,7 +119,7 @@ func (v *Visit) Show(path string, data []byte) error {
 		return err
 	}
 	if _, err := v.conn.Create(v.client.Path(path), data, zk.FlagEphemeral, v.client.ACL()); err != nil {
-		return fmt.Errorf("create %s: %w", path, err)
+		return fmt.Errorf("create %s: %w", path, explain(err))
 	}
 	return nil
 }
@@ -157,8 +157,8 @@ func (v *Visit) Do(parts ...any) error {
 	replies, err := v.conn.Multi(parts...)
 	for _, r := range replies {
 		if r.Error != nil {
-			return r.Error
+			return explain(r.Error)
 		}
 	}
-	return err
+	return explain(err)
 }

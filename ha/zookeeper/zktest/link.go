@@ -25,6 +25,7 @@ type watchKey struct {
 type link struct {
 	conn     net.Conn
 	session  int64
+	auth     string // user:password
 	paused   bool
 	isolated bool
 	watches  map[watchKey]bool

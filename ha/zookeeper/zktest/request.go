@@ -4,7 +4,12 @@ package zktest
 // not codeOK.
 func (s *Server) answer(l *link, op int32, r *reader) (body []byte, code int32) {
 	switch op {
-	case opPing, opAuth:
+	case opPing:
+		return nil, codeOK
+	case opAuth:
+		r.int32()
+		r.string() // always digest
+		l.auth = string(r.buffer())
 		return nil, codeOK
 	case opSync:
 		return appendBuffer(nil, []byte(r.string())), codeOK
@@ -38,6 +43,9 @@ func (s *Server) look(l *link, op int32, r *reader) ([]byte, int32) {
 		}
 		return nil, codeNoNode
 	}
+	if op == opGetData && !l.may(n) {
+		return nil, codeNoAuth
+	}
 	if watch {
 		l.watch(watchData, path)
 	}
@@ -48,11 +56,17 @@ func (s *Server) look(l *link, op int32, r *reader) ([]byte, int32) {
 	return n.appendStat(body), codeOK
 }
 
+// may reports whether a link's credentials fit a node; there may be none.
+func (l *link) may(n *node) bool { return n == nil || n.auth == "" || n.auth == l.auth }
+
 func (s *Server) list(l *link, op int32, r *reader) ([]byte, int32) {
 	path, watch := r.string(), r.bool()
 	n := s.tree.nodes[path]
-	if n == nil {
+	switch {
+	case n == nil:
 		return nil, codeNoNode
+	case !l.may(n):
+		return nil, codeNoAuth
 	}
 	if watch {
 		l.watch(watchChildren, path)
@@ -67,15 +81,21 @@ func (s *Server) list(l *link, op int32, r *reader) ([]byte, int32) {
 // change executes one writing request inside the open transaction.
 func (s *Server) change(l *link, op int32, r *reader) (body []byte, code int32) {
 	path := r.string()
+	if target := map[int32]string{opCreate: parent(path), opDelete: parent(path), opSetData: path}[op]; !l.may(s.tree.nodes[target]) {
+		return nil, codeNoAuth
+	}
 	switch op {
 	case opCreate:
-		data := r.buffer()
+		data, scheme := r.buffer(), ""
 		for n := r.int32(); n > 0 && r.err == nil; n-- { // access control lists
 			r.int32()
-			r.string()
+			scheme = r.string()
 			r.string()
 		}
 		path, code = s.tree.create(path, data, r.int32(), l.session)
+		if scheme == "auth" && code == codeOK {
+			s.tree.nodes[path].auth = l.auth
+		}
 		return appendBuffer(nil, []byte(path)), code
 	case opDelete:
 		return nil, s.tree.remove(path, r.int32())

@@ -30,6 +30,7 @@ const (
 	codeRolledBack    int32 = -2 // what the rest of a failed transaction answers
 	codeUnimplemented int32 = -6
 	codeNoNode        int32 = -101
+	codeNoAuth        int32 = -102
 	codeBadVersion    int32 = -103
 	codeNoChildren    int32 = -108
 	codeNodeExists    int32 = -110

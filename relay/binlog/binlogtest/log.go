@@ -38,8 +38,11 @@ type Log struct {
 const CreateTable = "CREATE TABLE `t` (\n  `id` int DEFAULT NULL,\n  `v` longblob\n)"
 
 // NewLog begins a file of MySQL 9: format event, previous GTIDs up to gno.
-func NewLog(name string, gno int64) *Log {
-	l := &Log{Name: name, Bytes: []byte("\xfebin"), Time: 1700000000, gno: gno}
+func NewLog(name string, gno int64) *Log { return NewLogAt(name, gno, 1700000000) }
+
+// NewLogAt begins it at a time, in seconds since 1970.
+func NewLogAt(name string, gno int64, time uint32) *Log {
+	l := &Log{Name: name, Bytes: []byte("\xfebin"), Time: time, gno: gno}
 	body := binary.LittleEndian.AppendUint16(nil, 4)
 	version := make([]byte, 50)
 	copy(version, "9.7.4")

@@ -123,6 +123,12 @@ func (s *Server) Disconnect() {
 	}
 }
 
+// Down stops the server: what is connected breaks, and nobody gets in any more.
+func (s *Server) Down() {
+	s.listener.Close()
+	s.Disconnect()
+}
+
 // Dumps lists the dumps that were asked for, oldest first.
 func (s *Server) Dumps() []Dump {
 	s.mu.Lock()
@@ -223,6 +229,10 @@ func (h *handler) HandleQuery(q string) (*mysql.Result, error) {
 func (h *handler) status(q string) (*mysql.Result, error) {
 	last := h.s.logs[len(h.s.logs)-1]
 	switch q {
+	case "select 1":
+		return result([]string{"1"}, [][]any{{"1"}})
+	case "SELECT @@global.gtid_purged":
+		return result([]string{q[7:]}, [][]any{{h.s.variables["gtid_purged"]}})
 	case "SHOW BINARY LOGS":
 		var rows [][]any
 		for _, l := range h.s.logs {

@@ -7,6 +7,7 @@ type Set struct {
 	name   string
 	utf8   bool
 	decode func(dst, src []byte) []byte
+	shown  func(dst, src []byte) []byte // where it differs from decode
 }
 
 // Name is the server's name of the set: utf8mb4, latin1, binary.
@@ -15,8 +16,20 @@ func (s *Set) Name() string { return s.name }
 // UTF8 says that well-formed bytes of the set are their own UTF-8 text.
 func (s *Set) UTF8() bool { return s.utf8 }
 
-// Append appends src as UTF-8. What is no character of the set becomes U+FFFD.
+// Append appends src as UTF-8. What is no character of the set becomes U+FFFD,
+// as in Java; of a code without a character whose last byte is ASCII, that byte
+// stays, as in Java too.
 func (s *Set) Append(dst, src []byte) []byte { return s.decode(dst, src) }
+
+// AppendShown appends src as a server shows it to a utf8mb4 client: a code that
+// has no character becomes one question mark. What the server would send
+// without conversion, and that is not UTF-8, becomes U+FFFD.
+func (s *Set) AppendShown(dst, src []byte) []byte {
+	if s.shown != nil {
+		return s.shown(dst, src)
+	}
+	return s.decode(dst, src)
+}
 
 // UTF8MB4 is the set of text that nothing else is known of.
 var UTF8MB4 = &Set{name: "utf8mb4", utf8: true, decode: appendUTF8}
@@ -28,7 +41,7 @@ var sets = func() map[string]*Set {
 	m := map[string]*Set{
 		"utf8mb4": UTF8MB4,
 		"utf8mb3": {name: "utf8mb3", utf8: true, decode: appendUTF8},
-		"ascii":   {name: "ascii", utf8: true, decode: appendUTF8},
+		"ascii":   {name: "ascii", utf8: true, decode: appendUTF8, shown: appendASCII},
 		"binary":  Binary,
 		"utf16":   {name: "utf16", decode: appendUTF16},
 		"ucs2":    {name: "ucs2", decode: appendUTF16},
@@ -36,10 +49,14 @@ var sets = func() map[string]*Set {
 		"utf32":   {name: "utf32", decode: appendUTF32},
 	}
 	for name, high := range singleByte {
-		m[name] = &Set{name: name, decode: newTable(high).append}
+		t := newTable(high)
+		m[name] = &Set{name: name, decode: t.append}
+		if name != "tis620" { // where servers show U+FFFD, too
+			m[name].shown = t.appendShown
+		}
 	}
 	for name, e := range multiByte {
-		m[name] = &Set{name: name, decode: e.append}
+		m[name] = &Set{name: name, decode: e.append, shown: e.appendShown}
 	}
 	return m
 }()

@@ -84,6 +84,40 @@ func TestSets(t *testing.T) {
 	}
 }
 
+// What servers show of codes that they take and that have no character, where
+// the style `canal` has what Java makes of them.
+func TestCodesWithoutCharacter(t *testing.T) {
+	for _, c := range []struct{ set, raw, canal, shown string }{
+		{"gbk", "d6d0a2a061", "中\uFFFDa", "中?a"},
+		{"gbk", "fe58", "\uFFFDX", "?"},
+		{"gbk", "d661", "謅", "謅"},
+		{"big5", "c8fe7a", "\uFFFDz", "?z"},
+		{"big5", "a15a", "\uFFFD", "\uFFFD"}, // the server's own choice
+		{"sjis", "87407a", "\uFFFD@z", "?z"},
+		{"cp932", "8540", "\uFFFD@", "?"},
+		{"ujis", "a9a18fa2a1", "\uFFFD\uFFFD", "??"},
+		{"euckr", "c9a1", "\uFFFD", "?"},
+		{"gb2312", "aaa1a2a1", "\uFFFD\uFFFD", "??"},
+		{"gb18030", "fe39fe3961", "\uFFFDa", "?a"},
+		{"gb18030", "8431a4378135f437", "\uFFFD\ue7c7", "\uFFFD\ue7c7"},
+		{"greek", "d2ff", "\uFFFD\uFFFD", "??"},
+		{"hebrew", "a161", "\uFFFDa", "?a"},
+		{"ascii", "61ff62", "a\uFFFDb", "a?b"},
+		{"tis620", "ff", "\uFFFD", "\uFFFD"},
+		{"latin1", "81", "\u0081", "\u0081"},
+		{"ucs2", "d8000041", "\uFFFDA", "\uFFFDA"}, // shown as a lone surrogate, which is not UTF-8
+		{"utf8mb4", "eda08041", "\uFFFDA", "\uFFFDA"},
+	} {
+		s, raw := ByName(c.set), unhex(t, c.raw)
+		if got := string(s.Append(nil, raw)); got != c.canal {
+			t.Errorf("%s %s is %q, want %q", c.set, c.raw, got, c.canal)
+		}
+		if got := string(s.AppendShown(nil, raw)); got != c.shown {
+			t.Errorf("%s %s is shown as %q, want %q", c.set, c.raw, got, c.shown)
+		}
+	}
+}
+
 func TestByName(t *testing.T) {
 	for name, want := range map[string]string{
 		"UTF-8": "utf8mb4", "UTF8MB4": "utf8mb4", "utf8": "utf8mb4", "GBK": "gbk", "ISO-8859-1": "binary", "windows-1252": "latin1",
@@ -130,6 +164,9 @@ func FuzzAppend(f *testing.F) {
 			if !utf8.Valid(got) || len(got) > 4*len(raw)+4 {
 				t.Errorf("%s %x is %x", name, raw, got)
 			}
+			if shown := s.AppendShown(nil, raw); !utf8.Valid(shown) || len(shown) > 4*len(raw)+4 {
+				t.Errorf("%s %x is shown as %x", name, raw, shown)
+			}
 			if s.UTF8() && utf8.Valid(raw) && string(got) != string(raw) {
 				t.Errorf("%s %x is %x", name, raw, got)
 			}
@@ -145,6 +182,7 @@ func TestNoAllocation(t *testing.T) {
 		dst = UTF8MB4.Append(dst[:0], text)
 		dst = latin1.Append(dst, text)
 		dst = gbk.Append(dst, text)
+		dst = gbk.AppendShown(dst, text)
 	}); n != 0 {
 		t.Errorf("%v allocations", n)
 	}

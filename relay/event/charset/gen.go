@@ -116,22 +116,22 @@ func (s server) runs(name, prefix string, base encoding.Encoding, mask int) {
 	}
 	lead, _ := hex.DecodeString(prefix)
 	for c := 0x8000; c < 0x10000; c++ {
-		r := chars[c]
-		if len(r) != 1 || r[0] == '?' || r[0] == utf8.RuneError || r[0] > 0xffff {
-			flush()
-			continue
+		r := rune(0) // none
+		if list := chars[c]; len(list) == 1 && list[0] != '?' && list[0] <= 0xffff {
+			r = list[0]
 		}
 		text, _ := base.NewDecoder().Bytes(append(lead[:len(lead):len(lead)], byte(c>>8), byte(c)))
-		if string(text) == string(r) {
+		has, size := utf8.DecodeRune(text)
+		if has == r && r != utf8.RuneError || r == 0 && (has == utf8.RuneError || size != len(text) || c>>8 == 0x8e) {
 			flush()
 			continue
 		}
-		if n > 0 && c == code+n && r[0] == first+rune(n) {
+		if n > 0 && c == code+n && (r == 0 && first == 0 || r != 0 && first != 0 && r == first+rune(n)) {
 			n++
 			continue
 		}
 		flush()
-		code, n, first = c, 1, r[0]
+		code, n, first = c, 1, r
 	}
 	flush()
 }

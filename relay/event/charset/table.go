@@ -38,8 +38,30 @@ func (t *table) append(dst, src []byte) []byte {
 	return dst
 }
 
+func (t *table) appendShown(dst, src []byte) []byte {
+	for _, b := range src {
+		if r := t[b]; r != utf8.RuneError {
+			dst = utf8.AppendRune(dst, r)
+		} else {
+			dst = append(dst, '?')
+		}
+	}
+	return dst
+}
+
+// appendASCII appends ASCII, with a question mark for any other byte.
+func appendASCII(dst, src []byte) []byte {
+	for _, b := range src {
+		if b >= utf8.RuneSelf {
+			b = '?'
+		}
+		dst = append(dst, b)
+	}
+	return dst
+}
+
 // run is a run of codes that a server reads differently from x/text: code+i is
-// the character first+i. Three-byte codes 8F xx yy stand without their 8F and
+// the character first+i, or none if first is 0. Three-byte codes 8F xx yy stand without their 8F and
 // the top bit of xx.
 type run struct{ code, n, first uint16 }
 
@@ -88,19 +110,26 @@ func sizeGB18030(b []byte) int {
 
 func (m *multi) append(dst, src []byte) []byte {
 	for len(src) > 0 {
-		if src[0] < utf8.RuneSelf {
-			dst = append(dst, src[0])
-			src = src[1:]
-			continue
-		}
-		n := m.size(src)
-		if n > len(src) {
-			return append(dst, replacement...)
-		}
 		dst = slices.Grow(dst, 16)
-		r := m.char(src[:n], dst[len(dst):cap(dst)])
-		if r == utf8.RuneError && src[n-1] < utf8.RuneSelf {
+		r, n := m.next(src, dst[len(dst):cap(dst)])
+		if r == none && n == 2 && src[1] < utf8.RuneSelf {
 			n = 1 // what follows may be a character of its own
+		}
+		dst = utf8.AppendRune(dst, r) // U+FFFD for none
+		src = src[n:]
+	}
+	return dst
+}
+
+func (m *multi) appendShown(dst, src []byte) []byte {
+	for len(src) > 0 {
+		dst = slices.Grow(dst, 16)
+		r, n := m.next(src, dst[len(dst):cap(dst)])
+		if r == none {
+			r = '?'
+			if n == 2 && src[1] < 0x40 { // the second byte of no set's code
+				n = 1
+			}
 		}
 		dst = utf8.AppendRune(dst, r)
 		src = src[n:]
@@ -108,19 +137,35 @@ func (m *multi) append(dst, src []byte) []byte {
 	return dst
 }
 
-// char is the character of a code, or U+FFFD. The scratch has room for one.
+// none is the character of a code that has none, or is cut.
+const none rune = -1
+
+// next is the first character of src and its size in bytes. The scratch has room for one character.
+func (m *multi) next(src, scratch []byte) (rune, int) {
+	if src[0] < utf8.RuneSelf {
+		return rune(src[0]), 1
+	}
+	n := m.size(src)
+	if n > len(src) {
+		return none, len(src)
+	}
+	return m.char(src[:n], scratch), n
+}
+
+// char is the character of a code. The scratch has room for one.
 func (m *multi) char(code, scratch []byte) rune {
-	if r := m.corrected(code); r != utf8.RuneError {
+	if r, ok := m.corrected(code); ok {
 		return r
 	}
 	n, _, err := m.base.Transform(scratch, code, true)
-	if r, size := utf8.DecodeRune(scratch[:n]); err == nil && size == n {
+	if r, size := utf8.DecodeRune(scratch[:n]); err == nil && size == n && r != utf8.RuneError {
 		return r
 	}
-	return utf8.RuneError
+	return none
 }
 
-func (m *multi) corrected(code []byte) rune {
+// corrected is the server's character, where it is not that of x/text.
+func (m *multi) corrected(code []byte) (rune, bool) {
 	var c uint16
 	switch len(code) {
 	case 2:
@@ -128,11 +173,20 @@ func (m *multi) corrected(code []byte) rune {
 	case 3:
 		c = uint16(code[1]&0x7f)<<8 | uint16(code[2])
 	default:
-		return utf8.RuneError
+		switch string(code) {
+		case "\x81\x35\xf4\x37": // as the standard had it before 2005
+			return 0xe7c7, true
+		case "\x84\x31\xa4\x37": // not one that has none
+			return utf8.RuneError, true
+		}
+		return none, false
 	}
 	i := sort.Search(len(m.runs), func(i int) bool { return m.runs[i].code > c }) - 1
-	if i >= 0 && c-m.runs[i].code < m.runs[i].n {
-		return rune(m.runs[i].first + c - m.runs[i].code)
+	if i < 0 || c-m.runs[i].code >= m.runs[i].n {
+		return none, false
 	}
-	return utf8.RuneError
+	if m.runs[i].first == 0 {
+		return none, true
+	}
+	return rune(m.runs[i].first + c - m.runs[i].code), true
 }

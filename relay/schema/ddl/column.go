@@ -147,6 +147,8 @@ func (p *parser) attributes(c *Column, zerofill *bool) {
 			p.option()
 		case t.Is("REFERENCES"):
 			p.references()
+		case t.Is("WITH"):
+			c.Versioned = p.Accept("SYSTEM", "VERSIONING")
 		case t.Is("ON"): // ON UPDATE CURRENT_TIMESTAMP(3)
 			p.Take()
 			p.expression()

@@ -99,11 +99,7 @@ func (p *parser) tableOptions(c *CreateTable) {
 		switch {
 		case p.charset(&c.Charset), p.collate(&c.Collation):
 		case p.Accept("WITH", "SYSTEM", "VERSIONING"):
-			end := rowEnd(c.Columns)
-			c.Versioned = end == ""
-			if end != "" && len(c.PrimaryKey) > 0 {
-				c.PrimaryKey = append(c.PrimaryKey, end)
-			}
+			c.Versioned = true
 		case p.Peek(0).Any("COMMENT", "CONNECTION", "ENGINE", "TABLESPACE"), p.Peek(1).IsPunct('='):
 			p.Take()
 			p.option()
@@ -114,17 +110,6 @@ func (p *parser) tableOptions(c *CreateTable) {
 			p.Skip()
 		}
 	}
-}
-
-// rowEnd is the column that a table with system versioning has for the end of a
-// row's time, empty if it leaves that to the server. It is part of the key.
-func rowEnd(columns []Column) string {
-	for _, c := range columns {
-		if c.RowEnd {
-			return c.Name
-		}
-	}
-	return ""
 }
 
 // sequence is what a sequence of MariaDB looks like as a table.

@@ -145,6 +145,7 @@ type Column struct {
 	Generated  bool
 	Invisible  bool
 	RowEnd     bool // MariaDB: GENERATED ALWAYS AS ROW END
+	Versioned  bool // MariaDB: WITH SYSTEM VERSIONING, and with it the table
 }
 
 // ItemOp is what one item of an ALTER TABLE does to a layout.

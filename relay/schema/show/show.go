@@ -1,10 +1,6 @@
 package show
 
-import (
-	"math"
-	"strconv"
-	"strings"
-)
+import "strings"
 
 // Server is a kind of server, as far as SHOW CREATE TABLE tells them apart.
 type Server struct {
@@ -30,20 +26,8 @@ var integers = map[string][2]string{
 	"tinyint": {"4", "3"}, "smallint": {"6", "5"}, "mediumint": {"9", "8"}, "int": {"11", "10"}, "bigint": {"20", "20"},
 }
 
-// lengths are the sizes that a TEXT(n) or BLOB(n) chooses among.
-var lengths = []struct {
-	prefix string
-	limit  uint64 // bytes
-}{{"tiny", math.MaxUint8}, {"", math.MaxUint16}, {"medium", 1<<24 - 1}, {"long", math.MaxUint64}}
-
 // escapes are what a server writes for characters in labels.
 var escapes = strings.NewReplacer(`\`, `\\`, "'", "''", "\x00", `\0`, "\n", `\n`, "\r", `\r`)
-
-// widest is the number of bytes of a character where it is not one.
-var widest = map[string]uint64{
-	"utf8mb4": 4, "utf16": 4, "utf16le": 4, "utf32": 4, "gb18030": 4, "utf8mb3": 3, "ujis": 3, "eucjpms": 3,
-	"ucs2": 2, "gbk": 2, "big5": 2, "sjis": 2, "cp932": 2, "gb2312": 2, "euckr": 2,
-}
 
 // Type is the type as SHOW CREATE TABLE prints it. What such a server has
 // printed stays as it is.
@@ -51,8 +35,8 @@ func (s Server) Type(c Type) string {
 	zerofill := strings.HasSuffix(c.Written, " zerofill")
 	out := c.Base + s.arguments(c, zerofill)
 	switch {
-	case (c.Base == "text" || c.Base == "blob") && len(c.Args) == 1:
-		out = sized(c)
+	case (c.Base == "text" || c.Base == "blob") && len(c.Args) == 1, stored(c) != c.Base:
+		out = stored(c)
 	case c.Base == "geometrycollection" && !s.MariaDB && (s.Version == 0 || s.Version >= 80000):
 		out = "geomcollection"
 	}
@@ -137,37 +121,4 @@ func (s Server) width(c Type, given string, zerofill bool) string {
 		}
 	}
 	return "(" + given + ")"
-}
-
-// sized is the smallest text or blob that holds as many characters as asked for.
-func sized(c Type) string {
-	n, err := strconv.ParseUint(c.Args[0], 10, 32)
-	if err != nil || n == 0 {
-		return c.Base
-	}
-	return holding(c.Base, n*Width(c.Charset))
-}
-
-// holding is the smallest text or blob of n bytes.
-func holding(base string, n uint64) string {
-	for _, l := range lengths {
-		if n <= l.limit {
-			return l.prefix + base
-		}
-	}
-	return base
-}
-
-// Width is the number of bytes that a character of a character set may take.
-func Width(charset string) uint64 { return max(widest[charset], 1) }
-
-// Widen is the type of a text after its conversion from one character set to
-// another: it must hold as many characters as before.
-func Widen(text, from, to string) string {
-	for _, l := range lengths {
-		if text == l.prefix+"text" && l.limit < math.MaxUint64 {
-			return holding("text", l.limit/Width(from)*Width(to))
-		}
-	}
-	return text
 }

@@ -1,11 +1,8 @@
 package keys
 
 const (
-	noStandby = "a standby source is not available in this version: put a proxy or a virtual address before the pair"
-	noTLS     = "TLS to the source is not available in this version: remove it, or use a local tunnel"
-	noGroup   = "group mode is not available in this version: make one destination of each source"
-	noStore   = "Canal's H2 file is not read: the first start takes the source's present definitions; see canal.relay.schema.store for where they are kept"
-	detect    = "the source sends a heartbeat over the binlog connection; two missing ones end it"
+	noGroup = "group mode is not available in this version: make one destination of each source"
+	noStore = "Canal's H2 file is not read: the first start takes the source's present definitions; see canal.relay.schema.store for where they are kept"
 )
 
 // instanceKeys are the keys of a destination; they may stand in either file.
@@ -20,11 +17,11 @@ var instanceKeys = []Key{
 	{"canal.file.data.dir", Honoured, ScopeInstance, Path, "../conf", "without ZooKeeper the position is kept in <this>/<destination>/meta.dat; ../conf is the directory given with --conf, other relative paths begin in bin beside it, as in Canal", nil},
 	{"canal.file.flush.period", Honoured, ScopeInstance, Millis, "1000", "time between writes of the position to meta.dat", nil},
 
-	{"canal.instance.detecting.enable", Ignored, ScopeInstance, Bool, "false", detect, nil},
-	{"canal.instance.detecting.sql", Ignored, ScopeInstance, Text, "", detect, nil},
-	{"canal.instance.detecting.interval.time", Ignored, ScopeInstance, Seconds, "5", detect, nil},
-	{"canal.instance.detecting.retry.threshold", Ignored, ScopeInstance, Number, "3", detect, nil},
-	{"canal.instance.detecting.heartbeatHaEnable", Refused, ScopeInstance, Bool, "false", noStandby, anyOf("off", "no", "0")},
+	{"canal.instance.detecting.enable", Honoured, ScopeInstance, Bool, "false", "ask the source now and then whether it answers, on a connection of its own", nil},
+	{"canal.instance.detecting.sql", Honoured, ScopeInstance, Text, "", "the statement that is asked; blank: none", nil},
+	{"canal.instance.detecting.interval.time", Honoured, ScopeInstance, Seconds, "5", "time between two questions", nil},
+	{"canal.instance.detecting.retry.threshold", Honoured, ScopeInstance, Number, "3", "failures in a row that are borne", nil},
+	{"canal.instance.detecting.heartbeatHaEnable", Honoured, ScopeInstance, Bool, "false", "after more failures go on at canal.instance.standby.address, and back when that one fails", nil},
 
 	{"canal.instance.mysql.slaveId", Honoured, ScopeInstance, Number, "0", "server id under which the binlog is asked for; 0 or less: made from cluster and destination name", nil},
 	{"canal.instance.gtidon", Honoured, ScopeInstance, Bool, "false", "fill the messages' gtid; start at canal.instance.master.gtid", nil},
@@ -69,24 +66,32 @@ var instanceKeys = []Key{
 	{"canal.instance.master.position", Honoured, ScopeInstance, Number, "", "offset in that file", nil},
 	{"canal.instance.master.timestamp", Honoured, ScopeInstance, Millis, "", "time to start at when no position is stored, since 1970", nil},
 	{"canal.instance.master.gtid", Honoured, ScopeInstance, Text, "", "GTID set to start after when no position is stored; needs canal.instance.gtidon=true", nil},
-	{"canal.instance.standby.address", Refused, ScopeInstance, Text, "", noStandby, nil},
-	{"canal.instance.standby.journal.name", Ignored, ScopeInstance, Text, "", noStandby, nil},
-	{"canal.instance.standby.position", Ignored, ScopeInstance, Number, "", noStandby, nil},
-	{"canal.instance.standby.timestamp", Ignored, ScopeInstance, Millis, "", noStandby, nil},
-	{"canal.instance.standby.gtid", Ignored, ScopeInstance, Text, "", noStandby, nil},
+	{"canal.instance.standby.address", Honoured, ScopeInstance, Text, "", "the other server of a pair, host:port; the account is the same", nil},
+	{"canal.instance.standby.journal.name", Honoured, ScopeInstance, Text, "", "binlog file to start in there when no position is stored", nil},
+	{"canal.instance.standby.position", Honoured, ScopeInstance, Number, "", "offset in that file", nil},
+	{"canal.instance.standby.timestamp", Honoured, ScopeInstance, Millis, "", "time to start at there when no position is stored, since 1970", nil},
+	{"canal.instance.standby.gtid", Honoured, ScopeInstance, Text, "", "GTID set to start after there when no position is stored; needs canal.instance.gtidon=true", nil},
 	{"canal.instance.dbUsername", Honoured, ScopeInstance, Text, "retl", "user on the source", nil},
 	{"canal.instance.dbPassword", Honoured, ScopeInstance, Password, "retl", "its password", nil},
 	{"canal.instance.defaultDatabaseName", Ignored, ScopeInstance, Text, "", "the binlog needs no default database", nil},
 	{"canal.instance.enableDruid", Refused, ScopeInstance, Bool, "false", "encrypted passwords are not available in this version: put it in a file, canal.relay.secret.canal.instance.dbPassword.file", anyOf("off", "no", "0")},
 	{"canal.instance.pwdPublicKey", Ignored, ScopeInstance, Text, "retl", "only for encrypted passwords", nil},
-	{"canal.instance.master.sslMode", Refused, ScopeInstance, Text, "DISABLED", noTLS, nil},
-	{"canal.instance.master.tlsVersions", Ignored, ScopeInstance, Text, "", noTLS, nil},
-	{"canal.instance.master.trustCertificateKeyStore*", Ignored, ScopeInstance, Text, "", noTLS, nil},
-	{"canal.instance.master.clientCertificateKeyStore*", Ignored, ScopeInstance, Text, "", noTLS, nil},
-	{"canal.instance.standby.sslMode", Ignored, ScopeInstance, Text, "", noStandby, nil},
-	{"canal.instance.standby.tlsVersions", Ignored, ScopeInstance, Text, "", noStandby, nil},
-	{"canal.instance.standby.trustCertificateKeyStore*", Ignored, ScopeInstance, Text, "", noStandby, nil},
-	{"canal.instance.standby.clientCertificateKeyStore*", Ignored, ScopeInstance, Text, "", noStandby, nil},
+	{"canal.instance.master.sslMode", Honoured, ScopeInstance, Text, "DISABLED", "TLS to the source: DISABLED, PREFERRED, REQUIRED, VERIFY_CA or VERIFY_IDENTITY, as MySQL's clients have it", nil},
+	{"canal.instance.master.tlsVersions", Honoured, ScopeInstance, List, "", "TLSv1.2, TLSv1.3 or both; blank: both", nil},
+	{"canal.instance.master.trustCertificateKeyStoreType", Honoured, ScopeInstance, Text, "", "PEM, PKCS12 or JKS; blank: what the file looks like", nil},
+	{"canal.instance.master.trustCertificateKeyStoreUrl", Honoured, ScopeInstance, Path, "", "file of the authorities that the server's certificate is checked by; blank: the system's", nil},
+	{"canal.instance.master.trustCertificateKeyStorePassword", Honoured, ScopeInstance, Password, "", "its password", nil},
+	{"canal.instance.master.clientCertificateKeyStoreType", Honoured, ScopeInstance, Text, "", "PEM, PKCS12 or JKS; blank: what the file looks like", nil},
+	{"canal.instance.master.clientCertificateKeyStoreUrl", Honoured, ScopeInstance, Path, "", "file with the account's certificate and key", nil},
+	{"canal.instance.master.clientCertificateKeyStorePassword", Honoured, ScopeInstance, Password, "", "its password", nil},
+	{"canal.instance.standby.sslMode", Honoured, ScopeInstance, Text, "DISABLED", "TLS to the standby: DISABLED, PREFERRED, REQUIRED, VERIFY_CA or VERIFY_IDENTITY, as MySQL's clients have it", nil},
+	{"canal.instance.standby.tlsVersions", Honoured, ScopeInstance, List, "", "TLSv1.2, TLSv1.3 or both; blank: both", nil},
+	{"canal.instance.standby.trustCertificateKeyStoreType", Honoured, ScopeInstance, Text, "", "PEM, PKCS12 or JKS; blank: what the file looks like", nil},
+	{"canal.instance.standby.trustCertificateKeyStoreUrl", Honoured, ScopeInstance, Path, "", "file of the authorities that the server's certificate is checked by; blank: the system's", nil},
+	{"canal.instance.standby.trustCertificateKeyStorePassword", Honoured, ScopeInstance, Password, "", "its password", nil},
+	{"canal.instance.standby.clientCertificateKeyStoreType", Honoured, ScopeInstance, Text, "", "PEM, PKCS12 or JKS; blank: what the file looks like", nil},
+	{"canal.instance.standby.clientCertificateKeyStoreUrl", Honoured, ScopeInstance, Path, "", "file with the account's certificate and key", nil},
+	{"canal.instance.standby.clientCertificateKeyStorePassword", Honoured, ScopeInstance, Password, "", "its password", nil},
 	{"canal.instance.master1.*", Refused, ScopeInstance, Text, "", noGroup, nil},
 	{"canal.instance.master2.*", Refused, ScopeInstance, Text, "", noGroup, nil},
 	{"canal.instance.standby1.*", Refused, ScopeInstance, Text, "", noGroup, nil},

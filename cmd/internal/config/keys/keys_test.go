@@ -70,7 +70,7 @@ func TestFor(t *testing.T) {
 		"canal.relay.secret.a.b.file":                            "canal.relay.secret.*.file",
 		"canal.relay.secret..file":                               "",
 		"canal.instance.*.lazy":                                  "canal.instance.*.lazy",
-		"canal.instance.master.trustCertificateKeyStorePassword": "canal.instance.master.trustCertificateKeyStore*",
+		"canal.instance.master.trustCertificateKeyStorePassword": "canal.instance.master.trustCertificateKeyStorePassword",
 		"canal.relay.none":                                       "",
 		"":                                                       "",
 	} {

@@ -1,5 +1,5 @@
-// Package security reads what Java clients are told about who they are and whom
-// they may trust, and keeps secrets from being shown.
+// Package security reads who a client is and how a connection is kept private:
+// login modules, certificates and keys in PEM, PKCS #12 or Java key stores.
 package security
 
 import (

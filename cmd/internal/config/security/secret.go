@@ -8,7 +8,7 @@ import (
 // Secret is a text that is never shown: every way of printing it gives ***.
 type Secret string
 
-// Hidden stands for a secret where one is shown.
+// Hidden stands for a secret.
 const Hidden = "***"
 
 // String hides the secret.

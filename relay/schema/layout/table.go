@@ -1,4 +1,9 @@
-package schema
+package layout
+
+import (
+	"github.com/canal-relay/canal-relay/relay/schema/ddl"
+	"github.com/canal-relay/canal-relay/relay/schema/show"
+)
 
 // Table is the layout of a table at one position. A published *Table never
 // changes: a DDL publishes a new one, so that it can be held without a lock.
@@ -24,4 +29,26 @@ type Column struct {
 	Collation string // as written, empty when not
 	Generated bool   // virtual or stored generated column
 	Invisible bool
+}
+
+// Written is the column's type for package show.
+func (c *Column) Written() show.Type {
+	return show.Type{Base: c.Base, Args: c.Args, Written: c.Type, Unsigned: c.Unsigned, Charset: c.Charset}
+}
+
+// Layout is a table with what later statements need.
+type Layout struct {
+	*Table    `json:"table"`
+	Charset   string    `json:"charset,omitzero"`   // default of new columns
+	Versioned bool      `json:"versioned,omitzero"` // MariaDB: ends in the two hidden columns of system versioning
+	RowEnd    string    `json:"rowEnd,omitzero"`    // MariaDB: its own column for system versioning
+	Period    []string  `json:"period,omitzero"`    // MariaDB: name, start and end of an application-time period
+	Unique    []ddl.Key `json:"unique,omitzero"`
+	From      string    `json:"-"` // where the definition came from, for people
+}
+
+// Rules are what a layout takes from the server of the statement at hand.
+type Rules struct {
+	MariaDB bool
+	Types   *show.Server // whose types new columns have; nil: as written
 }

@@ -1,4 +1,4 @@
-package schema
+package layout
 
 import (
 	"fmt"
@@ -17,7 +17,7 @@ const longestKey = 3072
 
 // addUnique adds a unique key, in the place of one with its name. A key without
 // a name gets that of its first column, and a number if that is taken.
-func (l *layout) addUnique(k ddl.Key) {
+func (l *Layout) addUnique(k ddl.Key) {
 	if len(k.Columns) == 0 { // of expressions
 		return
 	}
@@ -28,24 +28,24 @@ func (l *layout) addUnique(k ddl.Key) {
 		}
 	}
 	l.dropIndex(k.Name)
-	l.unique = append(slices.Clip(l.unique), k)
+	l.Unique = append(slices.Clip(l.Unique), k)
 }
 
-func (l *layout) dropIndex(name string) {
+func (l *Layout) dropIndex(name string) {
 	if i := l.indexOf(name); i >= 0 {
-		l.unique = slices.Concat(l.unique[:i], l.unique[i+1:])
+		l.Unique = slices.Concat(l.Unique[:i], l.Unique[i+1:])
 	}
 }
 
 // indexOf is where a unique key stands; -1 if it does not.
-func (l *layout) indexOf(name string) int {
-	return slices.IndexFunc(l.unique, func(k ddl.Key) bool { return strings.EqualFold(k.Name, name) })
+func (l *Layout) indexOf(name string) int {
+	return slices.IndexFunc(l.Unique, func(k ddl.Key) bool { return strings.EqualFold(k.Name, name) })
 }
 
 // count counts the keys of which there may be a hash.
-func (l *layout) count() {
+func (l *Layout) count() {
 	l.Hashes = 0
-	for _, k := range l.unique {
+	for _, k := range l.Unique {
 		if k.Hash || l.long(k) {
 			l.Hashes++
 		}
@@ -53,7 +53,7 @@ func (l *layout) count() {
 }
 
 // long says that a key is too long for an index.
-func (l *layout) long(k ddl.Key) bool {
+func (l *Layout) long(k ddl.Key) bool {
 	total := uint64(0)
 	for _, p := range k.Columns {
 		if i := index(l.Columns, p.Column); i >= 0 {
@@ -84,8 +84,8 @@ func keyBytes(c *Column, length uint64) uint64 {
 
 // reindex brings the unique keys up to date after the columns.
 func (a *alteration) reindex() {
-	keys := a.unique
-	a.unique = nil
+	keys := a.Unique
+	a.Unique = nil
 	for _, k := range keys {
 		var left []ddl.KeyPart
 		for _, p := range k.Columns {
@@ -97,7 +97,7 @@ func (a *alteration) reindex() {
 			}
 		}
 		if k.Columns = left; len(left) > 0 {
-			a.unique = append(a.unique, k)
+			a.Unique = append(a.Unique, k)
 		}
 	}
 	for _, i := range a.items {
@@ -108,8 +108,8 @@ func (a *alteration) reindex() {
 	for _, i := range a.items {
 		switch n := a.indexOf(i.Old); {
 		case i.Op == ddl.RenameIndex && n >= 0:
-			a.unique = slices.Clone(a.unique)
-			a.unique[n].Name = i.Unique.Name
+			a.Unique = slices.Clone(a.Unique)
+			a.Unique[n].Name = i.Unique.Name
 		case i.Op == ddl.AddUnique:
 			a.addUnique(i.Unique)
 		case (i.Op == ddl.AddColumn || i.Op == ddl.ChangeColumn) && i.Column.Unique:
@@ -117,21 +117,4 @@ func (a *alteration) reindex() {
 		}
 	}
 	a.count()
-}
-
-// uniqueKey is a key in a CREATE TABLE statement.
-func uniqueKey(k ddl.Key) string {
-	var parts []string
-	for _, p := range k.Columns {
-		part := quote(p.Column)
-		if p.Length > 0 {
-			part += fmt.Sprintf("(%d)", p.Length)
-		}
-		parts = append(parts, part)
-	}
-	text := ", UNIQUE KEY " + quote(k.Name) + " (" + strings.Join(parts, ", ") + ")"
-	if k.Hash {
-		text += " USING HASH"
-	}
-	return text
 }

@@ -1,4 +1,4 @@
-package schema
+package layout
 
 import (
 	"fmt"
@@ -9,28 +9,18 @@ import (
 	"github.com/canal-relay/canal-relay/relay/schema/show"
 )
 
-// binaries are the types that a text type with the character set binary is.
-var binaries = map[string]string{
-	"char": "binary", "varchar": "varbinary", "tinytext": "tinyblob", "text": "blob", "mediumtext": "mediumblob", "longtext": "longblob",
-}
-
 // resolve is a column as the server stores it in a table with a default
 // character set.
-func (t *Tracker) resolve(c ddl.Column, fallback string) Column {
+func (r Rules) resolve(c ddl.Column, fallback string) Column {
 	out := Column{
 		Name: c.Name, Type: c.Type, Base: c.Base, Args: c.Args, Unsigned: c.Unsigned, Nullable: c.Nullable,
 		Collation: c.Collation, Generated: c.Generated, Invisible: c.Invisible,
 	}
-	out.encode(charset(c.Charset, c.Collation, fallback))
-	if t.normal != nil {
-		out.Type = t.normal.Type(out.written())
+	out.encode(Charset(c.Charset, c.Collation, fallback))
+	if r.Types != nil {
+		out.Type = r.Types.Type(out.Written())
 	}
 	return out
-}
-
-// written is the column's type for package show.
-func (c *Column) written() show.Type {
-	return show.Type{Base: c.Base, Args: c.Args, Written: c.Type, Unsigned: c.Unsigned, Charset: c.Charset}
 }
 
 // encode gives a text column its character set.
@@ -39,7 +29,7 @@ func (c *Column) encode(cs string) {
 	case "char", "varchar", "tinytext", "text", "mediumtext", "longtext":
 		c.Charset = cs
 		if cs == "binary" {
-			c.Base = binaries[c.Base]
+			c.Base = show.Binary[c.Base]
 		}
 	case "enum", "set":
 		c.Charset = cs
@@ -48,9 +38,9 @@ func (c *Column) encode(cs string) {
 	}
 }
 
-// charset is the character set that a charset and a collation, both as written
+// Charset is the character set that a charset and a collation, both as written
 // and either of them empty, stand for.
-func charset(name, collation, fallback string) string {
+func Charset(name, collation, fallback string) string {
 	if name == "" && collation != "" {
 		name, _, _ = strings.Cut(collation, "_")
 	}
@@ -63,19 +53,25 @@ func charset(name, collation, fallback string) string {
 	return name
 }
 
-// create is the layout that a CREATE TABLE defines.
-func (t *Tracker) create(c ddl.CreateTable) *layout {
-	l := &layout{charset: charset(c.Charset, c.Collation, t.charset(c.Schema)), versioned: c.Versioned, period: c.Period}
+// Create is the layout that a CREATE TABLE defines, in a database with a default
+// character set.
+func (r Rules) Create(c ddl.CreateTable, database string) *Layout {
+	l := &Layout{Charset: Charset(c.Charset, c.Collation, database), Versioned: c.Versioned, Period: c.Period}
 	columns := make([]Column, 0, len(c.Columns)+2)
 	for _, col := range c.Columns {
-		columns = append(columns, t.resolve(col, l.charset))
+		columns = append(columns, r.resolve(col, l.Charset))
 	}
-	if c.Versioned {
+	for _, col := range c.Columns {
+		l.Versioned = l.Versioned || col.Versioned
+		if col.RowEnd {
+			l.RowEnd = col.Name
+		}
+	}
+	if l.Versioned = l.Versioned && l.RowEnd == ""; l.Versioned {
 		columns = append(columns, versioning()...)
 	}
 	bound(columns, c.Period)
-	n := t.name(c.Name)
-	l.Table = &Table{Schema: n.Schema, Name: n.Table, Columns: columns}
+	l.Table = &Table{Schema: c.Schema, Name: c.Name.Table, Columns: columns}
 	l.setKey(c.PrimaryKey)
 	for _, k := range c.Unique {
 		k.Hash = k.Hash && !l.long(k) // a server prints it of every long key
@@ -96,11 +92,11 @@ func bound(columns []Column, period []string) {
 
 // keyNames resolves the names of a primary key: a period WITHOUT OVERLAPS stands
 // for its end and start.
-func (l *layout) keyNames(names []string) []string {
+func (l *Layout) keyNames(names []string) []string {
 	var out []string
 	for _, n := range names {
-		if len(l.period) == 3 && strings.EqualFold(n, l.period[0]) {
-			out = append(out, l.period[2], l.period[1])
+		if len(l.Period) == 3 && strings.EqualFold(n, l.Period[0]) {
+			out = append(out, l.Period[2], l.Period[1])
 		} else {
 			out = append(out, n)
 		}
@@ -119,10 +115,13 @@ func versioning() []Column {
 
 // setKey makes the named columns the primary key. Names that are not there are
 // left out: the server knows better than our reading of it.
-func (l *layout) setKey(names []string) {
+func (l *Layout) setKey(names []string) {
 	l.PrimaryKey = nil
 	for i := range l.Columns {
 		l.Columns[i].Key = false
+	}
+	if l.RowEnd != "" && len(names) > 0 {
+		names = append(slices.Clip(names), l.RowEnd) // part of the key, written or not
 	}
 	for _, n := range l.keyNames(names) {
 		if i := index(l.Columns, n); i >= 0 && !l.Columns[i].Key {
@@ -139,20 +138,22 @@ func index(columns []Column, name string) int {
 
 // alteration is a table while an ALTER TABLE is applied to it.
 type alteration struct {
-	layout
-	tracker *Tracker
-	old     []Column          // before the statement
-	key     []string          // names of the key's columns
-	became  map[string]string // new names of old columns, in lower case; empty for a dropped one
-	items   []ddl.Item
-	named   []string // columns that the items so far add or change to
+	Layout
+	rules    Rules
+	old      []Column          // before the statement
+	key      []string          // names of the key's columns
+	became   map[string]string // new names of old columns, in lower case; empty for a dropped one
+	items    []ddl.Item
+	converts bool     // CONVERT TO CHARACTER SET
+	named    []string // columns that the items so far add or change to
 }
 
-// alter is the layout after an ALTER TABLE. The order of the steps is the
+// Alter is the layout after an ALTER TABLE, in a database with a default character
+// set. The order of the steps is the
 // server's: drops, then changes in place, then additions and moves as listed.
 // An error says that the statement cannot have run on this layout.
-func (t *Tracker) alter(l *layout, c ddl.AlterTable) (*layout, error) {
-	a := &alteration{layout: *l, tracker: t, old: slices.Clone(l.Columns), became: map[string]string{}}
+func (r Rules) Alter(l *Layout, c ddl.AlterTable, database string) (*Layout, error) {
+	a := &alteration{Layout: *l, rules: r, old: slices.Clone(l.Columns), became: map[string]string{}}
 	table := *l.Table
 	a.Table = &table
 	for _, i := range l.PrimaryKey {
@@ -160,7 +161,7 @@ func (t *Tracker) alter(l *layout, c ddl.AlterTable) (*layout, error) {
 	}
 	hidden := a.hide()
 	for _, i := range c.Items {
-		if err := a.prepare(i, t.charset(l.Schema)); err != nil {
+		if err := a.prepare(i, database); err != nil {
 			return nil, err
 		}
 	}
@@ -174,19 +175,22 @@ func (t *Tracker) alter(l *layout, c ddl.AlterTable) (*layout, error) {
 			return nil, err
 		}
 	}
-	if a.converts() {
+	if a.converts {
 		a.convert(a.Columns) // the server converts what the same statement adds, too
 	}
 	a.invisibleKeyFirst(l.Table)
-	if a.versioned && hidden == nil {
+	if a.endDropped() {
+		a.RowEnd, a.Versioned = "", true // the server makes hidden ones instead
+	}
+	if a.Versioned && hidden == nil {
 		hidden = versioning()
 	}
-	if a.versioned {
+	if a.Versioned {
 		a.Columns = append(a.Columns, hidden...)
 	}
 	a.setKey(a.key)
 	a.reindex()
-	return &a.layout, nil
+	return &a.Layout, nil
 }
 
 // invisibleKeyFirst keeps the key that MySQL makes for a table without one
@@ -202,10 +206,20 @@ func (a *alteration) invisibleKeyFirst(was *Table) {
 	}
 }
 
+// endDropped reports whether the table's own column for system versioning went,
+// and not the versioning with it.
+func (a *alteration) endDropped() bool {
+	if now, changed := a.became[strings.ToLower(a.RowEnd)]; changed {
+		a.RowEnd = now
+		return now == ""
+	}
+	return false
+}
+
 // hide takes the columns of implicit system versioning off the end: new columns
 // go before them.
 func (a *alteration) hide() []Column {
-	if !a.versioned {
+	if !a.Versioned {
 		return nil
 	}
 	n := len(a.old) - 2
@@ -222,7 +236,7 @@ func (a *alteration) prepare(i ddl.Item, database string) error {
 	a.named = append(a.named, i.Column.Name)
 	switch i.Op {
 	case ddl.DropColumn, ddl.ChangeColumn, ddl.RenameColumn, ddl.SetVisibility:
-		if was < 0 && !i.If && i.Op == ddl.ChangeColumn && a.adds(i.Column.Name) { // MariaDB: it takes the place of the addition
+		if was < 0 && !i.If && i.Op == ddl.ChangeColumn && a.changed(ddl.AddColumn, i.Column.Name) != nil { // MariaDB: it takes the place of the addition
 			a.items = slices.DeleteFunc(a.items, func(b ddl.Item) bool { return b.Op == ddl.AddColumn && strings.EqualFold(b.Column.Name, i.Column.Name) })
 			i.Op = ddl.AddColumn
 			break
@@ -237,52 +251,63 @@ func (a *alteration) prepare(i ddl.Item, database string) error {
 		if i.If && (again || index(a.old, i.Column.Name) >= 0) {
 			return nil
 		}
+		if i.Column.RowEnd {
+			a.RowEnd, a.Versioned = i.Column.Name, false
+		}
 	case ddl.ConvertCharset:
-		a.charset = charset(i.Charset, i.Collation, database)
+		a.Charset, a.converts = Charset(i.Charset, i.Collation, database), true
 	case ddl.DefaultCharset:
 		if i.Charset == "" {
-			database = a.charset
+			database = a.Charset
 		}
-		a.charset = charset(i.Charset, i.Collation, database)
+		a.Charset = Charset(i.Charset, i.Collation, database)
 	case ddl.DropPrimaryKey:
 		a.key = nil
 	case ddl.AddPeriod:
-		a.period = i.Keys
+		a.Period = i.Keys
 		bound(a.old, i.Keys)
 	case ddl.AddVersioning:
-		a.versioned = true
+		a.Versioned = a.RowEnd == ""
 	case ddl.DropVersioning:
-		a.versioned = false
+		a.Versioned, a.RowEnd = false, ""
 	}
 	a.items = append(a.items, i)
 	return nil
 }
 
-// converts reports whether there is a CONVERT TO CHARACTER SET.
-func (a *alteration) converts() bool {
-	return slices.ContainsFunc(a.items, func(i ddl.Item) bool { return i.Op == ddl.ConvertCharset })
-}
-
 func (a *alteration) convert(columns []Column) {
 	for n := range columns {
-		if c := &columns[n]; c.Charset != "" && c.Charset != "binary" {
-			from := c.Charset
-			c.encode(a.charset)
-			if a.adds(c.Name) { // its type is wide enough as it is
-				continue
-			}
-			if len(c.Args) == 0 {
-				c.Base = show.Widen(c.Base, from, c.Charset)
-			}
-			if a.tracker.normal != nil {
-				c.Type = show.Widen(c.Type, from, c.Charset)
-			}
+		c := &columns[n]
+		if c.Charset == "" || c.Charset == "binary" {
+			continue
+		}
+		from := c.Written()
+		c.encode(a.Charset)
+		if a.changed(ddl.AddColumn, c.Name) != nil {
+			continue // its type is wide enough as it is
+		}
+		was := a.changed(ddl.ChangeColumn, c.Name)
+		if was != nil && a.rules.MariaDB {
+			from, was = c.Written(), nil // as an added one, too
+		} else if was != nil {
+			from = a.old[index(a.old, was.Old)].Written()
+		}
+		switch base := show.Converted(c.Written(), from, was != nil); {
+		case a.rules.Types != nil && base != c.Base:
+			c.Base, c.Args, c.Type = base, nil, base
+		case len(c.Args) == 0:
+			c.Base = base
 		}
 	}
 }
 
-func (a *alteration) adds(name string) bool {
-	return slices.ContainsFunc(a.items, func(i ddl.Item) bool { return i.Op == ddl.AddColumn && strings.EqualFold(i.Column.Name, name) })
+// changed is the item that adds or changes to a column of that name, or nil.
+func (a *alteration) changed(op ddl.ItemOp, name string) *ddl.Item {
+	i := slices.IndexFunc(a.items, func(i ddl.Item) bool { return i.Op == op && strings.EqualFold(i.Column.Name, name) })
+	if i < 0 {
+		return nil
+	}
+	return &a.items[i]
 }
 
 // keep puts a column of the old table where it was, unless an item drops it.
@@ -297,7 +322,7 @@ func (a *alteration) keep(c Column) {
 			a.became[strings.ToLower(name)] = ""
 			return
 		case ddl.ChangeColumn:
-			c = a.tracker.resolve(i.Column, a.charset)
+			c = a.rules.resolve(i.Column, a.Charset)
 			a.became[strings.ToLower(name)] = c.Name
 		case ddl.RenameColumn:
 			c.Name = i.Column.Name
@@ -339,7 +364,7 @@ func (a *alteration) place(i ddl.Item) error {
 	if i.Op != ddl.AddColumn && (i.Op != ddl.ChangeColumn || !i.First && i.After == "") {
 		return nil
 	}
-	column := a.tracker.resolve(i.Column, a.charset)
+	column := a.rules.resolve(i.Column, a.Charset)
 	switch was := index(a.Columns, i.Column.Name); {
 	case i.Op == ddl.ChangeColumn && was < 0:
 		return fmt.Errorf("column %s is dropped by the same statement", i.Column.Name)

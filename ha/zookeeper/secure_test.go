@@ -1,0 +1,155 @@
+package zookeeper_test
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"math/big"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/canal-relay/canal-relay/ha"
+	"github.com/canal-relay/canal-relay/ha/zookeeper"
+	"github.com/canal-relay/canal-relay/ha/zookeeper/zktest"
+)
+
+// Nodes made with credentials are closed to who has others, and that is said
+// with the key to set; who has the same takes over.
+func TestCredentials(t *testing.T) {
+	bubble(t, func(t *testing.T, s *zktest.Server) {
+		l := newLog()
+		secured := func(id, auth string) zookeeper.Config {
+			c := config(s, id)
+			c.Auth = auth
+			return c
+		}
+		a := start(t, secured("a:1", "relay:secret"), &starter{node: "a", log: l})
+		settle(time.Second)
+		b := start(t, secured("b:1", "relay:wrong"), &starter{node: "b", log: l})
+		c := start(t, secured("c:1", "relay:secret"), &starter{node: "c", log: l})
+		settle(time.Second)
+		_, _, err := zookeeper.Release(t.Context(), secured("", "").Config, dest)
+		if !errors.Is(err, zk.ErrNoAuth) || !strings.Contains(err.Error(), "canal.relay.zookeeper.auth") {
+			t.Errorf("a command without credentials: %v", err)
+		}
+		if _, _, err := zookeeper.Release(t.Context(), secured("", "relay:secret").Config, dest); err != nil {
+			t.Errorf("a command with them: %v", err)
+		}
+		settle(time.Second)
+		sameLines(t, l, "a starts", "a drained", "c starts")
+		a.stop()
+		b.stop()
+		c.stop()
+	})
+}
+
+// A chroot that does not exist is made, with the access list as well.
+func TestChrootIsMadeForItsUser(t *testing.T) {
+	bubble(t, func(t *testing.T, s *zktest.Server) {
+		c := config(s, "a:1")
+		c.Servers, c.Auth = "zk1:2181/a/b", "relay:secret"
+		a := start(t, c, &starter{node: "a", log: newLog()})
+		settle(time.Second)
+		if _, ok := s.Get("/a/b" + runningAt); !ok {
+			t.Fatal("no running node below the chroot")
+		}
+		c.Auth = ""
+		if _, err := zookeeper.Survey(t.Context(), c.Config); !errors.Is(err, zk.ErrNoAuth) {
+			t.Errorf("the tree below the chroot is open to everybody: %v", err)
+		}
+		a.stop()
+	})
+}
+
+// authority makes a certificate for a name, and a pool that trusts it.
+func authority(t *testing.T, name string) (tls.Certificate, *x509.CertPool) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		DNSNames: []string{name}, IsCA: true, BasicConstraintsValid: true}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cert, err := x509.ParseCertificate(der)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool := x509.NewCertPool()
+	pool.AddCert(cert)
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, pool
+}
+
+// behindTLS puts a TLS listener before what dial reaches.
+func behindTLS(cert tls.Certificate, dial func(ctx context.Context, network, address string) (net.Conn, error)) func(ctx context.Context, network, address string) (net.Conn, error) {
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		server, err := dial(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		near, far := net.Pipe()
+		secured := tls.Server(far, &tls.Config{Certificates: []tls.Certificate{cert}})
+		go func() { _, _ = copyUntil(server, secured) }()
+		go func() { _, _ = copyUntil(secured, server) }()
+		return near, nil
+	}
+}
+
+func copyUntil(to, from net.Conn) (n int, err error) {
+	defer from.Close()
+	defer to.Close()
+	buf := make([]byte, 32<<10)
+	for {
+		k, err := from.Read(buf)
+		if err != nil {
+			return n, err
+		}
+		if _, err := to.Write(buf[:k]); err != nil {
+			return n, err
+		}
+		n += k
+	}
+}
+
+func TestTLS(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		server string // name that is expected, of a certificate for zk1
+		trust  bool
+		starts bool
+	}{
+		{"trusted", "", true, true},
+		{"named otherwise", "zk9", true, false},
+		{"unknown authority", "", false, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, s *zktest.Server) {
+				cert, pool := authority(t, "zk1")
+				if !tt.trust {
+					_, pool = authority(t, "zk1")
+				}
+				c := config(s, "a:1")
+				c.Dial = behindTLS(cert, s.Dial)
+				c.TLS = &tls.Config{RootCAs: pool, ServerName: tt.server}
+				l := newLog()
+				a := start(t, c, &starter{node: "a", log: l})
+				settle(3 * time.Second)
+				if role, _, _ := a.monitor.State(); (role == ha.Active) != tt.starts {
+					t.Errorf("role is %s", role)
+				}
+				a.stop()
+			})
+		})
+	}
+}
