@@ -203,7 +203,9 @@ func (n *node) destination(i *config.Instance) (*destination, error) {
 		pauses := zookeeper.DefaultElectorConfig()
 		pauses.TakeoverDelay = i.TakeoverDelay
 		elector = n.zk.Elector(i.Name, pauses)
-		d.cursor.Cursor = n.zk.Cursor(i.Name, zookeeper.CursorConfig{GTIDOn: i.Relay.GTID, Routing: routing})
+		d.cursor.Cursor = &importedCursor{
+			Cursor: n.zk.Cursor(i.Name, zookeeper.CursorConfig{GTIDOn: i.Relay.GTID, Routing: routing}),
+			file:   position.NewFile(i.MetaFile, i.Name, i.Relay.GTID, routing), path: i.MetaFile, log: log}
 		i.Kafka.Allowed = func() bool { return n.zk.Holds(i.Name) }
 		if i.ExactlyOnce != nil {
 			i.ExactlyOnce.Identity = n.zk.Identity

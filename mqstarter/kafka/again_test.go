@@ -79,7 +79,7 @@ func replayTerm(t *testing.T, c *kfake.Cluster, epoch int64, from, until int, ch
 	s := mqstarter.New(config, cur,
 		func(position.Resume) (mqstarter.Source, error) { return &replay{from, until}, nil },
 		func() (mqstarter.Producer, error) { return kafka.New(kc, l) }, nil, l)
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	if err := s.Run(ctx, epoch); !errors.Is(err, io.EOF) {
 		t.Fatalf("term: %v\n%s", err, b.String())
@@ -96,7 +96,7 @@ func numbers(t *testing.T, c *kfake.Cluster, topic string) (all []int) {
 		t.Fatal(err)
 	}
 	defer cl.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	for int64(len(all)) < n && ctx.Err() == nil {
 		for it := cl.PollFetches(ctx).RecordIter(); !it.Done(); {

@@ -44,6 +44,11 @@ type part struct {
 func Scan(ctx context.Context, options []kgo.Opt, destination string, places []message.Place) []message.Tail {
 	ctx, cancel := context.WithTimeout(ctx, Timeout)
 	defer cancel()
+	return search(ctx, options, destination, places)
+}
+
+// search is Scan without a limit of its own.
+func search(ctx context.Context, options []kgo.Opt, destination string, places []message.Place) []message.Tail {
 	tails := make([]message.Tail, len(places))
 	parts := make([]*part, len(places))
 	for i, place := range places {
