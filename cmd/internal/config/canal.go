@@ -99,7 +99,7 @@ func (l *loader) load() *Node {
 		}
 	}
 	if len(node.Instances) == 0 && len(l.problems) == 0 {
-		l.problems.add(Problem{l.server.Name, "canal.destinations", "no destination is left to run: name one that has a directory with an " + instanceFile})
+		l.problems.Add(Problem{Where: l.server.Name, Key: "canal.destinations", What: "no destination is left to run: name one that has a directory with an " + instanceFile})
 	}
 	l.findings = append(l.report(l.server, ""), l.findings...)
 	return node
@@ -110,14 +110,14 @@ func (l *loader) read(path string, needed bool) (*properties.File, bool) {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		if needed || !os.IsNotExist(err) {
-			l.problems.add(Problem{Where: path, What: fmt.Sprintf("%v: give the directory of %s with --conf, readable for this user", err, serverFile)})
+			l.problems.Add(Problem{Where: path, What: fmt.Sprintf("%v: give the directory of %s with --conf, readable for this user", err, serverFile)})
 		}
 		return nil, false
 	}
 	f, err := properties.NewFile(path, text)
 	if err != nil {
 		if se := (*properties.SyntaxError)(nil); errors.As(err, &se) {
-			l.problems.add(Problem{Where: fmt.Sprintf("%s:%d", path, se.Line), What: se.What})
+			l.problems.Add(Problem{Where: fmt.Sprintf("%s:%d", path, se.Line), What: se.What})
 		}
 		return nil, false
 	}

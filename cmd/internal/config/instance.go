@@ -263,7 +263,7 @@ func (r *reader) zone() *time.Location {
 		}
 		zone, err := time.LoadLocation(name)
 		if err != nil {
-			r.problems.add(Problem{properties.Environment, "TZ", fmt.Sprintf("%q is not a time zone: write a name as Asia/Shanghai, or set %s", tz, key)})
+			r.problems.Add(Problem{Where: properties.Environment, Key: "TZ", What: fmt.Sprintf("%q is not a time zone: write a name as Asia/Shanghai, or set %s", tz, key)})
 			return time.UTC
 		}
 		return zone

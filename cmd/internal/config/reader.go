@@ -76,7 +76,7 @@ func (r *reader) where(key string) string {
 
 // blame notes a problem with a key.
 func (r *reader) blame(key, format string, args ...any) {
-	r.problems.add(Problem{Where: r.where(key), Key: key, What: fmt.Sprintf(format, args...)})
+	r.problems.Add(Problem{Where: r.where(key), Key: key, What: fmt.Sprintf(format, args...)})
 }
 
 // blameErr notes an error of another package, which may begin with the key.
@@ -234,7 +234,7 @@ func (r *reader) checkSecretNames(f *properties.File) {
 	for _, p := range f.Props {
 		name, ok := strings.CutPrefix(p.Key, "canal.relay.secret.")
 		if name, ok2 := strings.CutSuffix(name, ".file"); ok && ok2 && !slices.Contains(secrets, name) {
-			r.problems.add(Problem{f.At(p), p.Key, fmt.Sprintf("%s is not a secret that can stand in a file: choose %s", name, strings.Join(secrets, ", "))})
+			r.problems.Add(Problem{Where: f.At(p), Key: p.Key, What: fmt.Sprintf("%s is not a secret that can stand in a file: choose %s", name, strings.Join(secrets, ", "))})
 		}
 	}
 }

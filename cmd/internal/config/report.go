@@ -91,14 +91,14 @@ func (l *loader) verdict(f *properties.File, p properties.Property, destination 
 	k := keys.For(p.Key)
 	switch {
 	case k == nil && strings.HasPrefix(p.Key, "canal.relay."):
-		l.problems.add(Problem{f.At(p), p.Key, "there is no such key" + l.suggest(p.Key)})
+		l.problems.Add(Problem{Where: f.At(p), Key: p.Key, What: "there is no such key" + l.suggest(p.Key)})
 		return keys.Refused, "there is no such key"
 	case k == nil && l.used[p.Key]:
 		return keys.Honoured, "a placeholder asks for it"
 	case k == nil:
 		return keys.Unknown, "neither Canal nor canal-relay has such a key" + l.suggest(p.Key)
 	case destination != "" && k.Scope == keys.ScopeProcess:
-		l.problems.add(Problem{f.At(p), p.Key, "it is one for the whole process: move it to " + serverFile})
+		l.problems.Add(Problem{Where: f.At(p), Key: p.Key, What: "it is one for the whole process: move it to " + serverFile})
 		return keys.Refused, "it is one for the whole process: move it to " + serverFile
 	case destination != "" && k.Scope == keys.ScopeServer:
 		return keys.Ignored, "it is read from " + serverFile + " only"

@@ -1,4 +1,6 @@
-package config
+// Package problem says what is wrong with configuration files, and what becomes of
+// the keys in them.
+package problem
 
 import (
 	"fmt"
@@ -6,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/canal-relay/canal-relay/cmd/internal/config/keys"
-	"github.com/canal-relay/canal-relay/cmd/internal/config/security"
 )
 
 // Problem is one thing in the files that cannot work.
@@ -37,9 +38,9 @@ func (p Problems) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// add takes a problem unless the same is known: a key of canal.properties is
+// Add takes a problem unless the same is known: a key of canal.properties is
 // judged once for every destination.
-func (p *Problems) add(one Problem) {
+func (p *Problems) Add(one Problem) {
 	if !slices.Contains(*p, one) {
 		*p = append(*p, one)
 	}
@@ -61,6 +62,3 @@ func (f Finding) String() string {
 	}
 	return fmt.Sprintf("%s: %s: %s: %s", f.Where, f.Key, f.Verdict, f.Note)
 }
-
-// Secret is a text that is never shown.
-type Secret = security.Secret
