@@ -62,6 +62,7 @@ func (a *assembler) statement(h *replication.EventHeader, ev *replication.QueryE
 		Charset:  vars.Charset(),
 		At:       a.here(h),
 		Captured: a.r.c.Filter.Table,
+		Session:  h.Flags&replication.LOG_EVENT_THREAD_SPECIFIC_F != 0,
 	})
 	if err != nil {
 		return err

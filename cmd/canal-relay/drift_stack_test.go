@@ -48,8 +48,9 @@ func TestStackDrift(t *testing.T) {
 			}
 			w.exec(conn, "SET SESSION SQL_LOG_BIN = 0", "ALTER TABLE t RENAME COLUMN c TO hidden", "SET SESSION SQL_LOG_BIN = 1")
 			w.start()
-			w.until(ctx, "the stream", func() bool { return strings.Contains(w.log(1), `msg="reading binlog"`) })
-			time.Sleep(time.Second) // until it has come to the end of the binlog once
+			w.until(ctx, "what is said of the table", func() bool {
+				return strings.Contains(w.log(1), "a table is not what its logged changes made of it") && strings.Contains(w.log(1), "table="+w.name+".t")
+			})
 			w.exec(conn, "INSERT INTO t VALUES (3, 4, 5)")
 			w.ids(ctx, 3)
 			want := []string{"b,id", "c,id,n", "hidden,id,n"}

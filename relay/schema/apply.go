@@ -104,6 +104,9 @@ func (t *Tracker) follow(st ddl.Statement, err error, q Statement) (bool, error)
 	}
 	changed := false
 	for _, c := range st.Changes {
+		if q.Session {
+			c = ofSession(c)
+		}
 		why := err
 		if _, ok := c.(ddl.Forget); !ok {
 			var did bool
@@ -121,6 +124,18 @@ func (t *Tracker) follow(st ddl.Statement, err error, q Statement) (bool, error)
 		changed = t.drop(n) || changed
 	}
 	return changed, nil
+}
+
+// ofSession is what a statement does that uses a temporary table: it alters that
+// one, or takes its layout, which nobody knows.
+func ofSession(c ddl.Change) ddl.Change {
+	switch c := c.(type) {
+	case ddl.AlterTable:
+		return ddl.DropTable{Name: c.Name, Temporary: true}
+	case ddl.CreateLike:
+		return ddl.CreateTable{Name: c.Name, Unknown: true, Temporary: c.Temporary, IfNotExists: c.IfNotExists}
+	}
+	return c
 }
 
 // subject is the table that a change is about.

@@ -132,3 +132,20 @@ func TestStatementsOfOthers(t *testing.T) {
 		}
 	}
 }
+
+// A statement that uses a temporary table of its session changes no other table of that name. DDL-26.
+func TestTemporaryOfTheSession(t *testing.T) {
+	tr := NewTracker(DefaultConfig(), nil, nil)
+	apply(t, tr, Statement{}, "CREATE TABLE t (id INT KEY, v INT)", "CREATE TABLE like_t (a INT)")
+	q := Statement{Session: true, Captured: all}
+	apply(t, tr, q, "CREATE TEMPORARY TABLE t (z INT, y INT)", "ALTER TABLE t DROP z", "ALTER TABLE t ADD w INT", "CREATE INDEX i ON t (y)", "CREATE TABLE l LIKE t",
+		"ALTER TABLE t RENAME TO u", "DROP TEMPORARY TABLE u", "DROP TABLE IF EXISTS u, like_t")
+	if got := shape(tr.Known("d", "t")); got != "id INT, v INT KEY id" {
+		t.Errorf("t is %s", got)
+	}
+	for _, name := range []string{"l", "u", "like_t"} {
+		if tr.Known("d", name) != nil {
+			t.Errorf("%s is %s", name, shape(tr.Known("d", name)))
+		}
+	}
+}

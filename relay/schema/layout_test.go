@@ -68,6 +68,7 @@ func TestLayoutAfterStatements(t *testing.T) {
 		{name: "as a transaction", sql: []string{"CREATE TABLE `t` (\n  `id` int NOT NULL,\n  `name` varchar(20) DEFAULT 'x'\n) START TRANSACTION"}, want: "id int, name varchar(20)"},
 		{name: "swap", sql: []string{"CREATE TABLE x (a INT)", "CREATE TABLE t (b INT)", "RENAME TABLE x TO d.x_tmp, t TO x, x_tmp TO t"}, want: "a INT"},
 		{name: "rename across databases", sql: []string{"CREATE TABLE x (a INT)", "ALTER TABLE x RENAME TO e.x, ADD b INT"}, table: "e.x", want: "a INT, b INT"},
+		{name: "rename with an equals sign", sql: []string{"CREATE TABLE x (a INT)", "ALTER TABLE x RENAME = t, ADD b INT"}, want: "a INT, b INT"},
 		{name: "renamed away", sql: []string{"CREATE TABLE t (a INT)", "RENAME TABLE t TO u"}, want: "unknown"},
 		{name: "rename of an unknown table", sql: []string{"CREATE TABLE t (a INT)", "DROP TABLE t", "CREATE TABLE t (a INT)", "RENAME TABLE t TO u, nobody TO t"}, want: "unknown"},
 		{name: "truncate", sql: []string{"CREATE TABLE t (a INT)", "TRUNCATE t"}, want: "a INT"},

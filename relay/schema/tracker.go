@@ -68,7 +68,10 @@ type Statement struct {
 	At       position.Position // the end of the statement's event; what it leaves out of host and port is Load's
 	// Captured reports whether rows of a table are sent on. Nil: none are.
 	Captured func(schema, table string) bool
-	script   bool // from a schema script: types are the server's
+	// Session says that the statement uses a temporary table of its session, which
+	// may have the name of another one.
+	Session bool
+	script  bool // from a schema script: types are the server's
 }
 
 // Tracker follows the layouts of tables along the stream. One goroutine owns

@@ -104,7 +104,7 @@ func (a *alteration) tableOption() bool {
 		a.Take()
 		a.Take()
 		a.option()
-	case t.Any("ALGORITHM", "LOCK"):
+	case t.Any("ALGORITHM", "LOCK", "RENAME"):
 		return false
 	case t.Any(tableWords...), t.Kind != lex.Punct && a.Peek(1).IsPunct('='):
 		a.Take()

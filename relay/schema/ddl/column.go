@@ -38,7 +38,7 @@ func (p *parser) columnType(c *Column) {
 	if p.AcceptPunct('.') { // MariaDB: mariadb_schema.date
 		typed = p.Take().Text
 	}
-	for more := words.Following(first.Text); p.Peek(0).Any(more...); {
+	for more := words.Following(first.Text); p.Peek(0).Any(more...) && !p.Peek(1).Is("SET"); {
 		typed += " " + p.Take().Text
 	}
 	c.Type = typed

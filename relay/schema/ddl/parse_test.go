@@ -206,6 +206,8 @@ func TestColumns(t *testing.T) {
 		{"a TEXT(300) ASCII", Column{Type: "TEXT(300)", Base: "text", Args: []string{"300"}, Charset: "latin1", Nullable: true}, Options{}},
 		{"a VARCHAR(20) BINARY COLLATE 'utf8mb4_bin'", Column{Type: "VARCHAR(20)", Base: "varchar", Args: []string{"20"}, Collation: "utf8mb4_bin", Nullable: true}, Options{}},
 		{"a LONG", Column{Type: "LONG", Base: "mediumtext", Nullable: true}, Options{}},
+		{"a LONG VARCHAR CHARACTER SET latin1", Column{Type: "LONG VARCHAR", Base: "mediumtext", Charset: "latin1", Nullable: true}, Options{}},
+		{"a LONG CHAR SET latin1", Column{Type: "LONG", Base: "mediumtext", Charset: "latin1", Nullable: true}, Options{}},
 		{"a LONG VARBINARY", Column{Type: "LONG VARBINARY", Base: "mediumblob", Nullable: true}, Options{}},
 		{"a JSON", Column{Type: "JSON", Base: "json", Nullable: true}, Options{}},
 		{"a JSON", Column{Type: "JSON", Base: "longtext", Charset: "utf8mb4", Collation: "utf8mb4_bin", Nullable: true}, maria},

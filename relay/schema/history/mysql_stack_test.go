@@ -3,17 +3,22 @@
 package history
 
 import (
+	"encoding/json"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/go-mysql-org/go-mysql/client"
+	"github.com/go-mysql-org/go-mysql/mysql"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/canal-relay/canal-relay/deploy/local"
 	"github.com/canal-relay/canal-relay/relay/position"
 	"github.com/canal-relay/canal-relay/relay/schema"
+	"github.com/canal-relay/canal-relay/relay/schema/ddl/lex"
 )
 
 // TestStackMySQL: Canal's tables on both servers keep what a tracker stores, at any position, and what Canal stored in
@@ -69,6 +74,9 @@ func TestStackMySQL(t *testing.T) {
 				if d := cmp.Diff(table, tracker("orders", i+1).Known("d", "t")); d != "" {
 					t.Errorf("at %d: %s", i+1, d)
 				}
+				if theirs := readAsCanal(t, conn, "orders", at(i+1)).Known("d", "t"); plain(theirs) != plain(table) {
+					t.Errorf("at %d Canal reads %s, want %s", i+1, plain(theirs), plain(table))
+				}
 			}
 			if tracker("users", 5).Known("d", "t") != nil {
 				t.Error("another destination has the table")
@@ -87,4 +95,62 @@ func TestStackMySQL(t *testing.T) {
 			}
 		})
 	}
+}
+
+// readAsCanal does what Canal does when it starts at a position: the newest snapshot before it, whose data is an object of
+// schema and CREATE TABLE texts, then the statements since, but those behind the position on the same server.
+func readAsCanal(t *testing.T, conn *client.Conn, destination string, at position.Position) *schema.Tracker {
+	t.Helper()
+	tr := schema.NewTracker(schema.DefaultConfig(), nil, nil)
+	apply := func(database, text string) {
+		for _, sql := range lex.SplitStatements(text) {
+			// What does not apply is only logged: the statement of a snapshot's own second is read again.
+			_, _ = tr.Apply(t.Context(), schema.Statement{SQL: sql, Database: database, Captured: func(string, string) bool { return true }})
+		}
+	}
+	query := func(columns, rest string, args ...any) *mysql.Result {
+		r, err := conn.Execute("SELECT "+columns+" WHERE destination = ? AND "+rest, append([]any{destination}, args...)...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	since := int64(0)
+	if r := query("binlog_timestamp, data FROM meta_snapshot", "binlog_timestamp < ? ORDER BY binlog_timestamp DESC, id DESC LIMIT 1", at.Time.UnixMilli()); r.RowNumber() > 0 {
+		since, _ = r.GetInt(0, 0)
+		data, _ := r.GetString(0, 1)
+		var texts map[string]string
+		if err := json.Unmarshal([]byte(data), &texts); err != nil {
+			t.Fatal(err)
+		}
+		for database, text := range texts {
+			apply(database, text)
+		}
+	}
+	r := query("use_schema, sql_text, binlog_master_id, binlog_file, binlog_offest FROM meta_history",
+		"binlog_timestamp BETWEEN ? AND ? ORDER BY binlog_timestamp, id", since, at.Time.UnixMilli())
+	for i := range r.RowNumber() {
+		var text [4]string
+		for j := range text {
+			text[j], _ = r.GetString(i, j)
+		}
+		offset, _ := r.GetUint(i, 4)
+		if text[2] == fmt.Sprint(at.ServerID) && (text[3] > at.File || text[3] == at.File && offset > at.Offset) {
+			continue
+		}
+		apply(strings.Clone(text[0]), strings.Clone(text[1]))
+	}
+	return tr
+}
+
+// plain is what Canal knows of a table.
+func plain(table *schema.Table) string {
+	if table == nil {
+		return "nothing"
+	}
+	text := ""
+	for _, c := range table.Columns {
+		text += fmt.Sprintf("%s %s key=%v null=%v, ", c.Name, c.Type, c.Key, c.Nullable)
+	}
+	return text
 }
