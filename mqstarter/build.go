@@ -3,13 +3,16 @@ package mqstarter
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"slices"
+	"strconv"
 	"time"
 
+	"github.com/canal-relay/canal-relay/metrics"
 	"github.com/canal-relay/canal-relay/mqstarter/message"
+	"github.com/canal-relay/canal-relay/mqstarter/oversize"
 	"github.com/canal-relay/canal-relay/mqstarter/target"
 	"github.com/canal-relay/canal-relay/relay/event"
 )
@@ -75,7 +78,7 @@ func (t *term) take() *parcel {
 type builder struct {
 	flat    *message.Flat // nil with packets
 	packer  *packer       // nil with flat messages
-	rows    target.Keyed  // whichever of the two encodes
+	rows    encoder       // whichever of the two encodes
 	targets *target.Targets
 	split   target.Splitter
 	origin  *message.Origin // nil without headers
@@ -83,13 +86,29 @@ type builder struct {
 	one     [1]int          // scratch: one row
 	now     int64           // when the parcel was begun, in milliseconds since 1970
 	ratio   float64         // of message bytes to bytes of binlog, of late
+
+	// What is done about a message that is too large.
+	policy      oversize.Policy
+	letters     string // topic of dead letters
+	destination string
+	metrics     *metrics.Destination
+	log         *slog.Logger
+}
+
+// encoder is what both encoders have in common.
+type encoder interface {
+	target.Keyed
+	AppendRowKey(dst []byte, row int) []byte
 }
 
 // headerFraming is what lengths of a header take in a record at most.
 const headerFraming = 10
 
 func newBuilder(t *term) *builder {
-	b := &builder{targets: target.New(t.targets())}
+	b := &builder{
+		targets: target.New(t.targets()), policy: t.config.Oversize, letters: t.config.DeadLetters,
+		destination: t.config.Destination, metrics: t.metrics, log: t.log,
+	}
 	if t.config.Packets != nil {
 		b.packer = newPacker(*t.config.Packets, t.config.Message)
 		b.packer.marks = t.repeats != nil
@@ -177,14 +196,14 @@ func (b *builder) change(ctx context.Context, p *parcel, c *event.Change) error 
 		return b.keyed(p, c, to)
 	}
 	if !to.Rule.Hashed || b.flat.Rows() == 0 {
-		return b.message(p, c, to, to.Partition(b.flat.Rows()), nil)
+		return b.message(p, c, to, to.Partition(b.flat.Rows()), nil, 0)
 	}
 	groups, err := b.split.Split(b.flat, to)
 	if err != nil {
 		return err
 	}
 	for _, g := range groups {
-		if err := b.message(p, c, to, g.Partition, g.Rows); err != nil {
+		if err := b.message(p, c, to, g.Partition, g.Rows, 0); err != nil {
 			return err
 		}
 	}
@@ -206,7 +225,7 @@ func (b *builder) keyed(p *parcel, c *event.Change, to *target.Target) error {
 			partition = partitions[row]
 		}
 		b.one[0] = row
-		if err := b.message(p, c, to, partition, b.one[:]); err != nil {
+		if err := b.message(p, c, to, partition, b.one[:], 0); err != nil {
 			return err
 		}
 	}
@@ -214,17 +233,20 @@ func (b *builder) keyed(p *parcel, c *event.Change, to *target.Target) error {
 }
 
 // message appends one message with some rows of the change that is open, nil
-// being all. One that is too large is built again row by row.
-func (b *builder) message(p *parcel, c *event.Change, to *target.Target, partition int32, rows []int) error {
+// being all. One that is too large is built again row by row. whole is 0, or
+// the bytes of a row that was too large: then it shows its key alone.
+func (b *builder) message(p *parcel, c *event.Change, to *target.Target, partition int32, rows []int, whole int) (err error) {
 	s := p.span(c)
-	var err error
-	if p.arena, err = b.flat.Append(p.arena, rows, p.batch.ID, b.now); err != nil {
+	if whole > 0 {
+		p.arena, err = b.flat.AppendKeyOnly(p.arena, only(rows), p.batch.ID, b.now)
+	} else {
+		p.arena, err = b.flat.Append(p.arena, rows, p.batch.ID, b.now)
+	}
+	if err != nil {
 		return err
 	}
-	s.valueEnd = len(p.arena)
-	s.row = s.valueEnd
-	p.arena = message.AppendRow(p.arena, c, rows)
-	s.rowEnd = len(p.arena)
+	s.oversize = whole
+	p.row(&s, c, rows)
 	s.key = s.rowEnd
 	if len(rows) == 1 && len(to.Key) > 0 {
 		if p.arena, err = b.flat.AppendRecordKey(p.arena, rows[0], to.Key); err != nil {
@@ -237,73 +259,38 @@ func (b *builder) message(p *parcel, c *event.Change, to *target.Target, partiti
 	if b.origin != nil {
 		size += b.common + s.posEnd - s.pos + s.rowEnd - s.row
 	}
+	if whole > 0 {
+		size += headerFraming + len(message.HeaderOversize) + maxRow
+	}
 	if size > to.Limit {
 		p.arena = p.arena[:s.value]
-		return b.oversize(p, c, to, partition, rows, size)
+		return b.tooLarge(p, c, to, partition, rows, size, whole)
 	}
-	p.spans = append(p.spans, s)
-	p.Messages = append(p.Messages, message.Message{Topic: to.Topic, Partition: partition, Schema: c.Schema, Table: c.Table})
+	p.add(s, c, to.Topic, partition)
 	return nil
 }
 
-// oversize splits a message that is too large by row. A single row is refused:
+// tooLarge splits a message by row. What to do about a single row is a policy:
 // nothing of its batch has been sent yet.
-func (b *builder) oversize(p *parcel, c *event.Change, to *target.Target, partition int32, rows []int, size int) error {
+func (b *builder) tooLarge(p *parcel, c *event.Change, to *target.Target, partition int32, rows []int, size, whole int) error {
 	n := len(rows)
 	if rows == nil {
 		n = b.flat.Rows()
 	}
 	if n < 2 {
-		return b.tooLarge(c, to, rows, size)
+		keyOnly := func() error { return b.message(p, c, to, partition, []int{only(rows)}, size) }
+		return b.unsendable(p, c, to, partition, rows, size, whole, keyOnly)
 	}
 	for i := range n {
 		row := i
 		if rows != nil {
 			row = rows[i]
 		}
-		if err := b.message(p, c, to, partition, []int{row}); err != nil {
+		if err := b.message(p, c, to, partition, []int{row}, 0); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// ErrOversize says that a message is larger than Kafka takes.
-var ErrOversize = errors.New("the message is too large")
-
-func (b *builder) tooLarge(c *event.Change, to *target.Target, rows []int, size int) error {
-	key := "no row"
-	if c.Layout != nil {
-		row := 0
-		if len(rows) > 0 {
-			row = rows[0]
-		}
-		key = b.key(c.Layout, row)
-	}
-	return fmt.Errorf("%w: %d bytes (%s), topic %s takes %d: raise the producer's request size and the topic's max.message.bytes, "+
-		"or choose what to do with such messages", ErrOversize, size, key, to.Topic, to.Limit)
-}
-
-// keyShown is how many characters of a key column an error shows.
-const keyShown = 64
-
-// key names a row's primary key, so that the row can be found.
-func (b *builder) key(l *event.Layout, row int) string {
-	var key []byte
-	for _, i := range l.Table.PrimaryKey {
-		text, err := b.rows.AppendKey(nil, row, i)
-		if err != nil {
-			continue
-		}
-		if key != nil {
-			key = append(key, ", "...)
-		}
-		key = fmt.Appendf(key, "%s=%.*q", l.Columns[i].Name, keyShown, text)
-	}
-	if key == nil {
-		return "no primary key"
-	}
-	return "primary key " + string(key)
 }
 
 // count sums up what metrics want to know of the batch.
@@ -334,27 +321,41 @@ func (p *parcel) span(c *event.Change) span {
 	return s
 }
 
+// row ends a message's value and writes its r-row.
+func (p *parcel) row(s *span, c *event.Change, rows []int) {
+	s.valueEnd = len(p.arena)
+	s.row = s.valueEnd
+	p.arena = message.AppendRow(p.arena, c, rows)
+	s.rowEnd = len(p.arena)
+}
+
+// add appends a message whose bytes are in the arena.
+func (p *parcel) add(s span, c *event.Change, topic string, partition int32) {
+	p.spans = append(p.spans, s)
+	p.Messages = append(p.Messages, message.Message{Topic: topic, Partition: partition, Schema: c.Schema, Table: c.Table})
+}
+
 // cut gives every message its bytes, now that the arena no longer moves.
 func (p *parcel) cut(o *message.Origin) {
 	noted := 0
 	for i, s := range p.spans {
-		p.Messages[i].Value = p.arena[s.value:s.valueEnd:s.valueEnd]
+		m := &p.Messages[i]
+		m.Value = p.arena[s.value:s.valueEnd:s.valueEnd]
 		if s.keyEnd > s.key {
-			p.Messages[i].Key = p.arena[s.key:s.keyEnd:s.keyEnd]
+			m.Key = p.arena[s.key:s.keyEnd:s.keyEnd]
 		}
 		if s.entries > noted {
-			p.Messages[i].Entries = p.entries[noted:s.entries:s.entries]
+			m.Entries = p.entries[noted:s.entries:s.entries]
 			noted = s.entries
 		}
+		first := len(p.headers)
 		if o != nil {
 			p.headers = o.AppendHeaders(p.headers, p.arena[s.pos:s.posEnd:s.posEnd], p.arena[s.row:s.rowEnd:s.rowEnd])
 		}
-	}
-	if len(p.headers) == 0 {
-		return
-	}
-	each := len(p.headers) / len(p.spans)
-	for i := range p.Messages {
-		p.Messages[i].Headers = p.headers[i*each : (i+1)*each : (i+1)*each]
+		if s.oversize > 0 {
+			p.headers = append(p.headers, message.Header{Key: message.HeaderOversize, Value: strconv.AppendInt(nil, int64(s.oversize), 10)})
+		}
+		// Where the list moves as it grows, what was cut from the old one stays.
+		m.Headers = p.headers[first:len(p.headers):len(p.headers)]
 	}
 }

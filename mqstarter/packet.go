@@ -49,6 +49,7 @@ type entry struct {
 	row        uint64 // message.LastRow
 	next       int    // of the run; -1 at its end
 	begin      bool   // a transaction begins: goes with what follows
+	oversize   int    // bytes that were too large: shows its key alone, and has a record of its own; else 0
 }
 
 func newPacker(c PacketConfig, m message.Config) *packer {
@@ -78,7 +79,7 @@ func (b *builder) entries(ctx context.Context, p *parcel, change int) error {
 		return err
 	}
 	if !to.Rule.Hashed || k.proto.Rows() == 0 {
-		return b.entry(p, change, to, to.Partition(k.proto.Rows()), nil)
+		return b.entry(p, change, to, to.Partition(k.proto.Rows()), nil, 0)
 	}
 	partitions, err := b.split.Hash(k.proto, to)
 	if err != nil {
@@ -86,7 +87,7 @@ func (b *builder) entries(ctx context.Context, p *parcel, change int) error {
 	}
 	for row, partition := range partitions {
 		k.one[0] = row
-		if err := b.entry(p, change, to, partition, k.one[:]); err != nil {
+		if err := b.entry(p, change, to, partition, k.one[:], 0); err != nil {
 			return err
 		}
 	}
@@ -94,28 +95,35 @@ func (b *builder) entries(ctx context.Context, p *parcel, change int) error {
 }
 
 // entry appends the entry of some rows of the change that is open, nil being
-// all. One that is too large for a record is appended again row by row.
-func (b *builder) entry(p *parcel, change int, to *target.Target, partition int32, rows []int) (err error) {
+// all. One that is too large for a record is appended again row by row. whole is
+// as in message.
+func (b *builder) entry(p *parcel, change int, to *target.Target, partition int32, rows []int, whole int) (err error) {
 	k, c := b.packer, &p.batch.Changes[change]
 	start := len(k.frames)
-	if k.frames, err = k.proto.AppendFrame(k.frames, rows); err != nil {
+	if whole > 0 {
+		k.frames, err = k.proto.AppendKeyFrame(k.frames, only(rows))
+	} else {
+		k.frames, err = k.proto.AppendFrame(k.frames, rows)
+	}
+	if err != nil {
 		return err
 	}
 	if size := len(k.frames) - start + b.around(c); size > to.Limit {
 		k.frames = k.frames[:start]
 		if rows != nil || k.proto.Rows() < 2 {
-			return b.tooLarge(c, to, rows, size)
+			keyOnly := func() error { return b.entry(p, change, to, partition, []int{only(rows)}, size) }
+			return b.unsendable(p, c, to, partition, rows, size, whole, keyOnly)
 		}
 		for row := range k.proto.Rows() {
 			k.one[0] = row
-			if err := b.entry(p, change, to, partition, k.one[:]); err != nil {
+			if err := b.entry(p, change, to, partition, k.one[:], 0); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
 	k.append(place{to.Topic, partition}, to.Limit, entry{
-		start: start, end: len(k.frames), change: change, row: message.LastRow(c, rows), next: -1, begin: c.Kind == event.Begin})
+		start: start, end: len(k.frames), change: change, row: message.LastRow(c, rows), next: -1, begin: c.Kind == event.Begin, oversize: whole})
 	return nil
 }
 
@@ -166,7 +174,7 @@ func (b *builder) pack(ctx context.Context, p *parcel) error {
 // run cuts the entries for one place into records.
 func (b *builder) run(p *parcel, r *run) {
 	k := b.packer
-	first, size, begun := r.first, 0, false
+	first, size, begun, alone := r.first, 0, false, false
 	for i := r.first; i >= 0; i = k.entries[i].next {
 		e := &k.entries[i]
 		own := e.end - e.start
@@ -175,12 +183,12 @@ func (b *builder) run(p *parcel, r *run) {
 			unit += k.entries[e.next].end - k.entries[e.next].start
 		}
 		around := b.around(&p.batch.Changes[e.change])
-		if i != first && (size+unit+message.PacketOverhead > k.c.Bytes && !begun || size+own+around > r.limit) {
+		if i != first && (alone || e.oversize > 0 || size+unit+message.PacketOverhead > k.c.Bytes && !begun || size+own+around > r.limit) {
 			k.record(p, r, first, i, size)
 			first, size = i, 0
 		}
 		size += own
-		begun = e.begin
+		begun, alone = e.begin, e.oversize > 0
 	}
 	k.record(p, r, first, -1, size)
 }
@@ -194,6 +202,7 @@ func (k *packer) record(p *parcel, r *run, first, end, size int) {
 	}
 	c := &p.batch.Changes[k.entries[last].change]
 	s := p.span(c)
+	s.oversize = k.entries[last].oversize
 	p.arena = k.c.Form.AppendPacket(p.arena, p.batch.ID, size)
 	for i := first; i != end; i = k.entries[i].next {
 		e := &k.entries[i]
@@ -207,8 +216,7 @@ func (k *packer) record(p *parcel, r *run, first, end, size int) {
 	s.row = s.valueEnd
 	p.arena = strconv.AppendUint(p.arena, k.entries[last].row, 10)
 	s.rowEnd = len(p.arena)
-	p.spans = append(p.spans, s)
-	p.Messages = append(p.Messages, message.Message{Topic: r.topic, Partition: r.partition, Schema: c.Schema, Table: c.Table})
+	p.add(s, c, r.topic, r.partition)
 }
 
 // mark notes an entry that ends there, in case readers have it.

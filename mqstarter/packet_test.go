@@ -220,7 +220,7 @@ func TestPacketsWithinTheTopicsLimit(t *testing.T) {
 		t.Errorf("got\n%s\nwant\n%s\n%v", got, want, err)
 	}
 	got, err = sentPackets(t, limit(500), b())
-	if got != "" || err == nil || !strings.Contains(err.Error(), `too large`) || !strings.Contains(err.Error(), `primary key id="1"`) {
+	if got != "" || err == nil || !strings.Contains(err.Error(), `too large`) || !strings.Contains(err.Error(), `primary key {"id":"1"}`) {
 		t.Errorf("got %s, %v", got, err)
 	}
 	for n := 850; n < 4000; n += 37 {

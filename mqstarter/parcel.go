@@ -38,6 +38,7 @@ type span struct {
 	pos, posEnd     int // r-pos
 	row, rowEnd     int // r-row
 	key, keyEnd     int // empty for none
+	oversize        int // r-oversize; 0 for none
 	entries         int // of the parcel, up to and with this message's
 }
 

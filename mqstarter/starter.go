@@ -10,7 +10,9 @@ import (
 
 	"github.com/canal-relay/canal-relay/metrics"
 	"github.com/canal-relay/canal-relay/mqstarter/message"
+	"github.com/canal-relay/canal-relay/mqstarter/oversize"
 	"github.com/canal-relay/canal-relay/mqstarter/repeats"
+	"github.com/canal-relay/canal-relay/mqstarter/resume"
 	"github.com/canal-relay/canal-relay/mqstarter/route"
 	"github.com/canal-relay/canal-relay/mqstarter/target"
 	"github.com/canal-relay/canal-relay/relay/event"
@@ -106,6 +108,9 @@ type Config struct {
 	Heartbeat      time.Duration
 	HeartbeatTopic string
 
+	Oversize    oversize.Policy // of a message that is larger than Kafka takes; empty is Stop
+	DeadLetters string          // topic of dead letters
+
 	Router  *route.Router  // topics and partitions
 	Message message.Config // what messages show
 	Packets *PacketConfig  // protobuf; nil for flat messages
@@ -120,6 +125,7 @@ func DefaultConfig() Config {
 		Limit:        DefaultLimit,
 		DrainTimeout: DefaultDrainTimeout,
 		FlushPeriod:  DefaultFlushPeriod,
+		Oversize:     oversize.Stop,
 	}
 }
 
@@ -138,6 +144,8 @@ func (c *Config) Validate() error {
 		return fmt.Errorf("message limit %d bytes: at least 1 KiB is needed", c.Limit)
 	case c.Packets != nil && c.Packets.Bytes < 1:
 		return fmt.Errorf("packet size %d bytes must be positive", c.Packets.Bytes)
+	case c.Oversize == oversize.DeadLetter && c.DeadLetters == "":
+		return errors.New("there is no topic for dead letters")
 	case c.Heartbeat < 0:
 		return fmt.Errorf("heartbeat every %s: a time or 0 is needed", c.Heartbeat)
 	case c.DrainTimeout <= 0 || c.FlushPeriod <= 0:
@@ -224,40 +232,25 @@ func (t *term) readersHave(saved position.Saved, from position.Resume) *repeats.
 	scanner, can := t.producer.(repeats.Scanner)
 	ends, told := t.source.(Ender)
 	_, together := t.producer.(Beginner)
-	why := ""
-	switch {
-	case !can || !told || together || saved.IsZero():
-		return nil
-	case !t.config.Headers:
-		why = "headers are off"
-	case t.config.Router.FromTopic():
-		why = "rows go to the partitions that topics have now, which may not be those that they had"
-	case saved.Foreign || saved.Routing == "":
-		why = "the stored position was set by somebody else"
-	case saved.Routing != t.config.Routing:
-		why = "the settings that decide what is sent where have changed"
-	}
-	if why != "" {
-		t.log.Info("what was sent behind the stored position is sent again", "reason", why)
+	if !can || !told || together || saved.IsZero() {
 		return nil
 	}
-	c := repeats.Config{Destination: t.config.Destination, Epoch: t.epoch, Since: saved.Since, SinceAt: saved.SinceAt, From: from.Position, End: ends.End}
+	c := repeats.Config{Destination: t.config.Destination, Epoch: t.epoch, Saved: saved, From: from.Position, End: ends.End,
+		Headers: t.config.Headers, Routing: t.config.Routing, FromTopic: t.config.Router.FromTopic()}
 	if t.config.Packets != nil {
 		c.Form = t.config.Packets.Form
 	}
 	return repeats.New(c, scanner, t.metrics, t.log)
 }
 
-// claim makes the producer ready and decides where the term goes on. What a
-// producer has a record of is what readers have, so that the cursor, which is
-// written behind it, is not needed; but a cursor that is ahead was written by
-// somebody else: Canal, an operator, or ourselves when no record was kept.
+// claim makes the producer ready and decides where the term goes on: where the
+// cursor says, unless the producer has a record of what readers have.
 func (s *Starter) claim(ctx context.Context, p Producer, saved position.Saved, epoch int64) (position.Resume, error) {
 	from, err := p.Claim(ctx, epoch)
 	if errors.Is(err, position.ErrNone) {
 		from, err = position.Resume{Position: saved.Position}, nil
 	} else if err == nil {
-		from, err = s.choose(from, saved)
+		from, err = resume.Choose(from, saved, s.log)
 	}
 	if err != nil {
 		return from, err
@@ -266,26 +259,6 @@ func (s *Starter) claim(ctx context.Context, p Producer, saved position.Saved, e
 		err = b.Begin(ctx, from)
 	}
 	return from, err
-}
-
-// choose decides between what readers have and the cursor.
-func (s *Starter) choose(from position.Resume, saved position.Saved) (position.Resume, error) {
-	if saved.IsZero() {
-		return from, nil
-	}
-	reached, comparable := from.Covers(saved.Position)
-	back, _ := saved.Covers(from.Position)
-	switch {
-	case comparable && !reached:
-		s.log.Warn("the cursor is ahead of what was sent, and was written by somebody else: going on there",
-			"file", saved.File, "offset", saved.Offset, "gtids", saved.GTIDs, "sent.file", from.File, "sent.offset", from.Offset, "sent.gtids", from.GTIDs)
-		return position.Resume{Position: saved.Position}, nil
-	case saved.Foreign && !(comparable && back):
-		return from, fmt.Errorf("the cursor was set to %s:%d %s, which is not ahead of what readers have, %s:%d %s: "+
-			"going there would send again what they have; delete the cursor to go on where they are, or name another canal.relay.position.topic to obey it",
-			saved.File, saved.Offset, saved.GTIDs, from.File, from.Offset, from.GTIDs)
-	}
-	return from, nil
 }
 
 // load returns the stored position, zero if there is none.

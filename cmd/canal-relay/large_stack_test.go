@@ -58,7 +58,7 @@ func largeRow(t *testing.T, server string) {
 	w.exec(conn, "INSERT INTO big VALUES (3, 'after', 'x', 'y')", "DELETE FROM big WHERE id = 2")
 
 	refusing := w.start()
-	w.awaitFailure(ctx, refusing, "", regexp.MustCompile(regexp.QuoteMeta(w.name)+`\.big at .*too large: 7\d{7} bytes \(primary key id="2", part="large"\).*max\.message\.bytes`))
+	w.awaitFailure(ctx, refusing, "", regexp.MustCompile(regexp.QuoteMeta(w.name)+`\.big at .*too large: 7\d{7} bytes \(primary key \{"id":"2","part":"large"\}\).*max\.message\.bytes`))
 	before, err := w.TopicLength(ctx, w.name)
 	w.must(err)
 	w.must(refusing.Stop(syscall.SIGTERM, 30*time.Second))

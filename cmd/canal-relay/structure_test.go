@@ -71,10 +71,14 @@ var allowed = map[string][]string{
 	// reads the ends of partitions
 	"mqstarter/kafka/tail":        {"mqstarter/message"},
 	"mqstarter/kafka/schematopic": {"mqstarter/kafka", "relay/position", "relay/schema"},
+	// decides between readers' record and the cursor
+	"mqstarter/resume": {"relay/position"},
 	// finds the records that readers have from an earlier term
 	"mqstarter/repeats": {"metrics", "mqstarter/message", "relay/event", "relay/position"},
+	// what becomes of changes that are too large
+	"mqstarter/oversize": {},
 	"mqstarter": {
-		"metrics", "mqstarter/message", "mqstarter/repeats", "mqstarter/route", "mqstarter/target", "relay/event", "relay/position",
+		"metrics", "mqstarter/message", "mqstarter/oversize", "mqstarter/repeats", "mqstarter/resume", "mqstarter/route", "mqstarter/target", "relay/event", "relay/position",
 	},
 }
 

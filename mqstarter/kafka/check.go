@@ -82,10 +82,11 @@ func (p *Producer) checkTopic(ctx context.Context, name string, wanted int32) []
 	n, err := p.askPartitions(ctx, name, false)
 	if errors.Is(err, kerr.UnknownTopicOrPartition) {
 		f := Finding{Topic: name, Text: "does not exist: create it with " + p.command(name, "create", wanted)}
-		if p.config.Create == CreateRelay || p.config.Create == CreateBroker && p.brokersCreate(ctx) {
+		who, _ := p.config.making(name)
+		if who == CreateRelay || who == CreateBroker && p.brokersCreate(ctx) {
 			f.Warning = true
 			f.Text = fmt.Sprintf("does not exist, and is to be created by the %s at its first record: or create it with %s",
-				p.config.Create, p.command(name, "create", wanted))
+				who, p.command(name, "create", wanted))
 		}
 		return []Finding{f}
 	}

@@ -74,6 +74,7 @@ type Config struct {
 	// Topics are those known before the first record, each with the partitions
 	// that it must have (0 for any): Claim looks at them.
 	Topics      map[string]int32
+	DeadLetters string // the topic of dead letters, if it is one of Topics: always ours to create, with one partition
 	Create      Create
 	Partitions  int32 // of topics that we create
 	Replication int16 // of topics that we create; -1 is the broker's default
@@ -156,6 +157,14 @@ func (c *Config) mechanism() (sasl.Mechanism, error) {
 }
 
 func (c *Config) idempotent() bool { return c.Acks == "all" || c.Acks == "-1" }
+
+// making says who makes a missing topic, and with how many partitions.
+func (c *Config) making(name string) (Create, int32) {
+	if name != "" && name == c.DeadLetters {
+		return CreateRelay, 1
+	}
+	return c.Create, c.Partitions
+}
 
 // BatchLimit is the most that a batch may have, with its header.
 func (c *Config) BatchLimit() int { return max(c.BatchBytes, c.MaxRequestBytes) }

@@ -498,3 +498,25 @@ func TestEveryAcksAndCodecProduces(t *testing.T) {
 		}
 	}
 }
+
+// TestDeadLetterTopic is made when a term starts, with one partition, whoever
+// makes the topics of changes; where that is refused an administrator is told how.
+func TestDeadLetterTopic(t *testing.T) {
+	set := func(c *Config) {
+		c.Create, c.DeadLetters, c.Topics = CreateNever, "lost", map[string]int32{"changes": 1, "lost": 1}
+	}
+	k := cluster(t, kfake.SeedTopics(1, "changes"), kfake.DefaultNumPartitions(5))
+	p, _ := producer(t, k.ListenAddrs(), set)
+	claim(t, p)
+	if n := len(k.PartitionInfos("lost")); n != 1 {
+		t.Errorf("it has %d partitions", n)
+	}
+	k = cluster(t, kfake.SeedTopics(1, "changes"))
+	k.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.CreateTopics}, Err: kerr.TopicAuthorizationFailed, Count: -1})
+	p, _ = producer(t, k.ListenAddrs(), set)
+	_, err := p.Claim(t.Context(), 1)
+	want := "--create --topic lost --partitions 1"
+	if err == nil || !strings.Contains(err.Error(), "topic lost cannot be created: TOPIC_AUTHORIZATION_FAILED") || !strings.Contains(err.Error(), want) {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}

@@ -91,11 +91,12 @@ func (p *Producer) known(name string) (topic, bool) {
 // if that is wanted.
 func (p *Producer) count(ctx context.Context, name string) (int32, error) {
 	var n int32
+	who, partitions := p.config.making(name)
 	// Answers that it is missing are counted, not the time since the first: the
 	// cluster may go away in between.
 	for missing := 0; ; missing++ {
 		err := p.ask(ctx, func(ctx context.Context) (err error) {
-			n, err = p.askPartitions(ctx, name, p.config.Create == CreateBroker)
+			n, err = p.askPartitions(ctx, name, who == CreateBroker)
 			if errors.Is(err, kerr.UnknownTopicOrPartition) {
 				n, err = 0, nil
 			}
@@ -106,12 +107,12 @@ func (p *Producer) count(ctx context.Context, name string) (int32, error) {
 			return 0, fmt.Errorf("look up topic %s: %w", name, err)
 		case n > 0:
 			return n, nil
-		case missing == 0 && p.config.Create == CreateRelay:
-			if err := p.create(ctx, name); err != nil {
-				return 0, fmt.Errorf("create topic %s: %w", name, err)
+		case missing == 0 && who == CreateRelay:
+			if err := p.create(ctx, name, partitions); err != nil {
+				return 0, err
 			}
-		case missing > 0 && p.config.Create == CreateNever || missing > int(topicWait/topicPause):
-			return 0, named("topic %s does not exist, and was not created: create it with %s", name, p.command(name, "create", p.config.Partitions))
+		case missing > 0 && who == CreateNever || missing > int(topicWait/topicPause):
+			return 0, named("topic %s does not exist, and was not created: create it with %s", name, p.command(name, "create", partitions))
 		}
 		select {
 		case <-time.After(topicPause):
@@ -140,12 +141,12 @@ func (p *Producer) askPartitions(ctx context.Context, name string, create bool) 
 }
 
 // create has a topic created as configured. One that exists by now is fine.
-func (p *Producer) create(ctx context.Context, name string) error {
-	return p.ask(ctx, func(ctx context.Context) error {
+func (p *Producer) create(ctx context.Context, name string, partitions int32) error {
+	err := p.ask(ctx, func(ctx context.Context) error {
 		request := kmsg.NewPtrCreateTopicsRequest()
 		request.TimeoutMillis = int32(askTimeout.Milliseconds())
 		wanted := kmsg.NewCreateTopicsRequestTopic()
-		wanted.Topic, wanted.NumPartitions, wanted.ReplicationFactor = name, p.config.Partitions, p.config.Replication
+		wanted.Topic, wanted.NumPartitions, wanted.ReplicationFactor = name, partitions, p.config.Replication
 		request.Topics = append(request.Topics, wanted)
 		response, err := request.RequestWith(ctx, p.client)
 		if err != nil {
@@ -162,6 +163,10 @@ func (p *Producer) create(ctx context.Context, name string) error {
 		}
 		return nil
 	})
+	if err != nil && Refused(err) {
+		return named("topic %s cannot be created: %v: an administrator may create it with %s", name, err, p.command(name, "create", partitions))
+	}
+	return err
 }
 
 // messageLimit returns a topic's max.message.bytes. Where it may not be read,

@@ -171,3 +171,15 @@ func (f *Flat) Append(dst []byte, rows []int, id uint64, ts int64) ([]byte, erro
 	dst = append(append(dst, `,"type":"`...), c.Kind.String()...)
 	return append(dst, `"}`...), nil
 }
+
+// AppendKeyOnly appends the message of one row as Append does, with the columns
+// of its primary key alone in data, and nothing in old. It returns ErrNoKey for
+// a row that has none.
+func (f *Flat) AppendKeyOnly(dst []byte, row int, id uint64, ts int64) ([]byte, error) {
+	if f.shape == nil || len(f.data) == 0 {
+		return dst, ErrNoKey
+	}
+	f.keyOnly = true
+	defer func() { f.keyOnly = false }()
+	return f.Append(dst, []int{row}, id, ts)
+}

@@ -13,6 +13,9 @@ const (
 	HeaderPosition    = "r-pos"   // the transaction, as event.Change.Tx
 	HeaderRow         = "r-row"   // index in the transaction of the record's last row, decimal
 	HeaderEpoch       = "r-epoch" // the ownership in which it was written, decimal
+	// HeaderOversize marks a record that shows key columns alone: bytes of the
+	// record that was too large, decimal.
+	HeaderOversize = "r-oversize"
 
 	// HeaderHeartbeat is the only one of a heartbeat, beside r-epoch: the name of
 	// the destination.

@@ -1,7 +1,9 @@
 package message
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/canal-relay/canal-relay/relay/event"
 )
@@ -25,6 +27,51 @@ type opened struct {
 	change *event.Change
 	rows   event.RowIter // of the last change with rows
 	text   []byte        // scratch
+
+	keyOnly bool // rows show their primary key alone
+}
+
+// ErrNoKey says that a row cannot be told by its primary key.
+var ErrNoKey = errors.New("there is no primary key, or not all of it is logged and sent")
+
+// keyed is the row as it is named by its primary key: of an update after it, and
+// before it where a column was not logged again.
+func (o *opened) keyed(row int) (fields []event.Field, key []int, err error) {
+	l := o.change.Layout
+	if l == nil || len(l.Table.PrimaryKey) == 0 {
+		return nil, nil, ErrNoKey
+	}
+	is, was := o.rows.Row(row), o.rows.Old(row)
+	fields = slices.Repeat([]event.Field{event.Absent()}, len(is))
+	for _, i := range l.Table.PrimaryKey {
+		fields[i] = is[i]
+		if !is[i].Present() && was != nil {
+			fields[i] = was[i]
+		}
+		if !fields[i].Present() || !o.config.sends(l, i) {
+			return nil, nil, ErrNoKey
+		}
+	}
+	return fields, l.Table.PrimaryKey, nil
+}
+
+// AppendRowKey appends the primary key of a row of the open change as a JSON
+// object of its columns' texts; nothing where it cannot be told.
+func (o *opened) AppendRowKey(dst []byte, row int) []byte {
+	fields, key, err := o.keyed(row)
+	if err != nil {
+		return dst
+	}
+	start := len(dst)
+	for _, i := range key {
+		c := &o.change.Layout.Columns[i]
+		if o.text, err = event.AppendHashText(o.text[:0], c, o.rows.Bytes(fields[i]), o.config.Style); err != nil {
+			return dst[:start]
+		}
+		dst = append(appendString(append(dst, ','), c.Name), ':')
+		dst = appendString(dst, string(o.text))
+	}
+	return closeObject(dst, start)
 }
 
 func (o *opened) open(c *event.Change) error {

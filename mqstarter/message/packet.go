@@ -34,3 +34,15 @@ func (p *Proto) AppendFrame(dst []byte, rows []int) ([]byte, error) {
 	dst, err := p.Append(append(dst, 0x12, 0, 0), rows)
 	return closeLength(dst, at, 2), err
 }
+
+// AppendKeyFrame appends the entry of one row as AppendFrame does, with the
+// columns of its primary key alone, and no image before it of an update. It
+// returns ErrNoKey for a row that has none.
+func (p *Proto) AppendKeyFrame(dst []byte, row int) ([]byte, error) {
+	if p.parts == nil {
+		return dst, ErrNoKey
+	}
+	p.keyOnly = true
+	defer func() { p.keyOnly = false }()
+	return p.AppendFrame(dst, []int{row})
+}

@@ -48,6 +48,12 @@ func (p *Proto) appendRows(dst []byte, rows []int) (_ []byte, err error) {
 		at := len(dst) + 1
 		dst = append(dst, 0x62, 0, 0)
 		is, was := p.rows.Row(row), p.rows.Old(row)
+		if p.keyOnly {
+			if is, _, err = p.keyed(row); err != nil {
+				return dst, err
+			}
+			was = nil
+		}
 		if c.Kind == event.Delete {
 			was, is = is, nil
 		}

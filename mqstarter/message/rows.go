@@ -11,6 +11,14 @@ func (f *Flat) appendData(dst []byte, rows []int) (_ []byte, err error) {
 	if len(f.data) == 0 {
 		return append(dst, null...), nil
 	}
+	if f.keyOnly {
+		_, key, err := f.keyed(rows[0])
+		if err != nil {
+			return dst, err
+		}
+		dst, err = f.AppendRecordKey(append(dst, '['), rows[0], key)
+		return append(dst, ']'), err
+	}
 	dst = append(dst, '[')
 	for i := range f.count(rows) {
 		if i > 0 {
@@ -32,7 +40,7 @@ func (f *Flat) appendData(dst []byte, rows []int) (_ []byte, err error) {
 // appendOld appends the member old: of each row of an update what its changed
 // columns were before, as far as the before image has them.
 func (f *Flat) appendOld(dst []byte, rows []int) (_ []byte, err error) {
-	if f.change.Kind != event.Update {
+	if f.change.Kind != event.Update || f.keyOnly {
 		return append(dst, null...), nil
 	}
 	dst = append(dst, '[')

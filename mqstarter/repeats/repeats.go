@@ -3,7 +3,6 @@ package repeats
 import (
 	"context"
 	"log/slog"
-	"time"
 
 	"github.com/canal-relay/canal-relay/metrics"
 	"github.com/canal-relay/canal-relay/mqstarter/message"
@@ -18,14 +17,15 @@ type Scanner interface {
 // Config says whose records are looked for, and from where the term goes on.
 type Config struct {
 	Destination string
-	Epoch       int64 // of the term
-	// Since and SinceAt are as in position.State: what was written earlier is to
-	// be sent again.
-	Since   int64
-	SinceAt time.Time
-	From    position.Position
-	// End asks the source where its binlog ends. Nil: what readers have is not
-	// looked for behind From.
+	Epoch       int64          // of the term
+	Saved       position.Saved // as the cursor was found
+	From        position.Position
+
+	Headers   bool   // records have headers
+	Routing   string // hash of the settings that decide what is sent where
+	FromTopic bool   // rows go to as many partitions as topics have now
+
+	// End asks the source where its binlog ends.
 	End func(context.Context) (position.Position, error)
 	// Form is that of protobuf records.
 	Form message.Packet
@@ -61,8 +61,24 @@ type place struct {
 	tail    mark
 }
 
-// New makes the Filter of a term.
+// New makes the Filter of a term; nil, and a line that says why, where it cannot
+// be told what readers have.
 func New(c Config, s Scanner, d *metrics.Destination, l *slog.Logger) *Filter {
+	why := ""
+	switch {
+	case !c.Headers:
+		why = "headers are off"
+	case c.FromTopic:
+		why = "rows go to the partitions that topics have now, which may not be those that they had"
+	case c.Saved.Foreign || c.Saved.Routing == "":
+		why = "the stored position was set by somebody else"
+	case c.Saved.Routing != c.Routing:
+		why = "the settings that decide what is sent where have changed"
+	}
+	if why != "" {
+		l.Info("what was sent behind the stored position is sent again", "reason", why)
+		return nil
+	}
 	return &Filter{c: c, scanner: s, metrics: d, log: l, topics: make(map[string][]*place), open: make(map[*place]bool)}
 }
 
@@ -140,7 +156,7 @@ func (f *Filter) warn(at *place, tx string, row uint64, why string) {
 // judge tells whether the last record stands behind where the term goes on, and
 // will be met there. An empty mark means no; why is then what is odd about it.
 func (f *Filter) judge(ctx context.Context, t message.Tail) (m mark, why string) {
-	if t.Epoch < f.c.Since || t.Epoch == 0 && t.Time.Before(f.c.SinceAt) {
+	if t.Epoch < f.c.Saved.Since || t.Epoch == 0 && t.Time.Before(f.c.Saved.SinceAt) {
 		return mark{}, ""
 	}
 	if t.Epoch > f.c.Epoch {

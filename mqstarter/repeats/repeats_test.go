@@ -58,7 +58,7 @@ func at(offset uint64) position.Position {
 func left(t *testing.T, c Config, e ends, parcels ...*message.Parcel) (all []string, log string) {
 	t.Helper()
 	var b strings.Builder
-	c.Destination, c.Epoch = "shop", 6
+	c.Destination, c.Epoch, c.Headers, c.Routing, c.Saved.Routing = "shop", 6, true, "r", "r"
 	f := New(c, e, nil, slog.New(slog.NewTextHandler(&b, &slog.HandlerOptions{Level: slog.LevelWarn})))
 	for i, p := range parcels {
 		f.Drop(t.Context(), p, uint64(i+1))
@@ -137,7 +137,7 @@ func TestWhatReadersHaveIsTakenOut(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			c := Config{From: tt.from, End: endsAt(tt.end), Since: 4}
+			c := Config{From: tt.from, End: endsAt(tt.end), Saved: position.Saved{Since: 4}}
 			got, log := left(t, c, ends{{Topic: "changes"}: tt.tail}, tt.parcels...)
 			if strings.Join(got, " ") != tt.want {
 				t.Errorf("left %v, want %s", got, tt.want)
@@ -184,7 +184,7 @@ func TestPlacesAreLookedAtOnce(t *testing.T) {
 		asked += len(places)
 		return e.Tails(t.Context(), "", places)
 	})
-	f := New(Config{Destination: "shop", Epoch: 6, From: at(90), End: endsAt(at(900))}, scan, nil, slog.New(slog.DiscardHandler))
+	f := New(Config{Headers: true, Routing: "r", Saved: position.Saved{Routing: "r"}, Destination: "shop", Epoch: 6, From: at(90), End: endsAt(at(900))}, scan, nil, slog.New(slog.DiscardHandler))
 	var got []string
 	for id := range 3 {
 		p := parcel(at(uint64(id)), in(1, flat(file(100), 0)), in(2, flat(file(100), 0)), in(1, flat(file(200), 0)), in(2, flat(file(200), 0)))
@@ -217,7 +217,7 @@ func TestStaticHistory(t *testing.T) {
 	}{{moved.Add(-time.Second), 1}, {moved.Add(time.Second), 0}} {
 		last := tail(file(100), 0)
 		last.Epoch, last.Time = 0, tt.written
-		got, _ := left(t, Config{From: at(90), End: endsAt(at(900)), SinceAt: moved}, ends{{Topic: "changes"}: last}, parcel(at(150), flat(file(100), 0)))
+		got, _ := left(t, Config{From: at(90), End: endsAt(at(900)), Saved: position.Saved{SinceAt: moved}}, ends{{Topic: "changes"}: last}, parcel(at(150), flat(file(100), 0)))
 		if len(got) != tt.want {
 			t.Errorf("written %v: left %v", tt.written, got)
 		}
@@ -249,7 +249,7 @@ func TestEntriesAreTakenOut(t *testing.T) {
 			m := flat(file(100), 1)
 			m.Value, m.Entries = slices.Clone(value), entries
 			p := parcel(at(150), m)
-			f := New(Config{Destination: "shop", Epoch: 6, From: at(90), End: endsAt(at(900)), Form: form}, ends{{Topic: "changes"}: last}, nil, slog.New(slog.DiscardHandler))
+			f := New(Config{Headers: true, Routing: "r", Saved: position.Saved{Routing: "r"}, Destination: "shop", Epoch: 6, From: at(90), End: endsAt(at(900)), Form: form}, ends{{Topic: "changes"}: last}, nil, slog.New(slog.DiscardHandler))
 			f.Drop(t.Context(), p, 1)
 			if n == 4 {
 				if len(p.Messages) != 0 {
@@ -271,7 +271,7 @@ func frame(kind byte) string {
 
 // BenchmarkSettled: what a settled place costs for a record.
 func BenchmarkSettled(b *testing.B) {
-	f := New(Config{Destination: "shop", Epoch: 6, From: at(90), End: endsAt(at(900))}, ends{}, nil, slog.New(slog.DiscardHandler))
+	f := New(Config{Headers: true, Routing: "r", Saved: position.Saved{Routing: "r"}, Destination: "shop", Epoch: 6, From: at(90), End: endsAt(at(900))}, ends{}, nil, slog.New(slog.DiscardHandler))
 	p := parcel(at(150))
 	for range 1000 {
 		p.Messages = append(p.Messages, flat(file(100), 0))

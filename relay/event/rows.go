@@ -265,6 +265,9 @@ const (
 // (binlog_row_image MINIMAL, NOBLOB) are no statement about the others.
 func (f Field) Present() bool { return f.n != absent }
 
+// Absent is a Field that the image does not hold.
+func Absent() Field { return Field{n: absent} }
+
 // Null says that the column is there and NULL.
 func (f Field) Null() bool { return f.n == isNull }
 

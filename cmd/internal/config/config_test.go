@@ -296,6 +296,8 @@ var samples = map[string][]string{
 	"canal.relay.topic.create":                    {"canal.relay.topic.create=never"},
 	"canal.relay.topic.partitions":                {"canal.relay.topic.create=relay", "canal.relay.topic.partitions=6"},
 	"canal.relay.topic.replication":               {"canal.relay.topic.replication=3"},
+	"canal.relay.oversize":                        {"canal.relay.oversize=key-only"},
+	"canal.relay.deadletter.topic":                {"canal.relay.oversize=dead-letter", "canal.relay.deadletter.topic=lost"},
 	"canal.relay.statement.dml":                   {"canal.relay.statement.dml=stop"},
 	"canal.relay.values":                          {"canal.relay.values=mysql"},
 	"canal.relay.time.zone":                       {"canal.relay.time.zone=Asia/Shanghai"},

@@ -2,15 +2,8 @@ package config
 
 import (
 	"math"
-	"time"
 
 	"github.com/canal-relay/canal-relay/mqstarter/kafka"
-)
-
-// The values of canal.relay.delivery.
-const (
-	atLeastOnce = "at-least-once"
-	exactlyOnce = "exactly-once"
 )
 
 // exactlyOnce reads how a destination commits; nil for at-least-once.
@@ -27,20 +20,11 @@ func (r *reader) exactlyOnce(node *Node, i Instance) *kafka.TransactionConfig {
 	if c.MaxTime < kafka.MinTransactionTime || c.MaxTime > kafka.MaxTransactionTime {
 		r.blame(longest, "%s: choose %s to %s", c.MaxTime, kafka.MinTransactionTime, kafka.MaxTransactionTime)
 	}
-	if r.choice(delivery, atLeastOnce, exactlyOnce) == atLeastOnce {
+	if r.choice(delivery, "at-least-once", "exactly-once") == "at-least-once" {
 		return nil
 	}
 	if a := i.Kafka.Acks; a != "all" && a != "-1" {
-		r.blame("kafka.acks", "%s: with %s=%s only all is possible", a, delivery, exactlyOnce)
+		r.blame("kafka.acks", "%s: with %s=exactly-once only all is possible", a, delivery)
 	}
 	return &c
-}
-
-// takeoverDelay reads how long other nodes wait: not at all where brokers fence.
-func (r *reader) takeoverDelay(fenced bool) time.Duration {
-	const key = "canal.relay.takeover.delay"
-	if fenced && r.First(key).Value == "" {
-		return 0
-	}
-	return r.duration(key)
 }

@@ -6,19 +6,3 @@
 // and judges all that can be judged without a server. It never stops at the
 // first problem: the error lists them all, each with file, line and remedy.
 package config
-
-import (
-	"github.com/canal-relay/canal-relay/cmd/internal/config/problem"
-	"github.com/canal-relay/canal-relay/cmd/internal/config/security"
-)
-
-type (
-	// Problem is one thing in the files that cannot work.
-	Problem = problem.Problem
-	// Problems is everything in the files that cannot work.
-	Problems = problem.Problems
-	// Finding is a key that was found, and what becomes of it.
-	Finding = problem.Finding
-	// Secret is a text that is never shown.
-	Secret = security.Secret
-)

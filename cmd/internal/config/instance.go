@@ -127,10 +127,13 @@ func (r *reader) instance(node *Node) Instance {
 		flush = "canal.file.flush.period"
 	}
 	i.ExactlyOnce = r.exactlyOnce(node, i)
-	i.TakeoverDelay = r.takeoverDelay(i.ExactlyOnce != nil)
+	const delay = "canal.relay.takeover.delay"
+	if i.TakeoverDelay = r.duration(delay); i.ExactlyOnce != nil && r.First(delay).Value == "" {
+		i.TakeoverDelay = 0 // brokers fence
+	}
 	i.Starter = r.starter(i, flush)
 	r.packets(&i)
-	r.options(&i)
+	r.options(&i, node)
 	if i.Starter.Router != nil {
 		i.Starter.Routing = routing(&i)
 	}

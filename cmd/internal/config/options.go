@@ -4,6 +4,8 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"github.com/canal-relay/canal-relay/mqstarter/oversize"
 )
 
 const (
@@ -12,7 +14,7 @@ const (
 )
 
 // options reads what can be had beyond Canal's way of sending changes.
-func (r *reader) options(i *Instance) {
+func (r *reader) options(i *Instance, node *Node) {
 	const rate, interval = "canal.relay.read.rate", "canal.relay.heartbeat.interval"
 	i.Relay.Isolate = r.boolean("canal.instance.get.ddl.isolation")
 	i.Relay.SkipTables = r.boolean("canal.instance.filter.table.error")
@@ -26,9 +28,29 @@ func (r *reader) options(i *Instance) {
 	if i.Starter.Heartbeat > 0 && strings.TrimSpace(i.Route.DynamicTopic) == "" {
 		i.Starter.HeartbeatTopic = i.Route.Topic
 	}
+	r.oversize(i, node)
 	if i.Route.RecordKey != "" && i.Starter.Packets != nil {
 		r.blame(recordKey, "a protobuf record holds changes of many rows: it goes with canal.mq.flatMessage=true only")
 	}
+}
+
+// oversize reads what becomes of a change that is too large.
+func (r *reader) oversize(i *Instance, node *Node) {
+	const key, topic = "canal.relay.oversize", "canal.relay.deadletter.topic"
+	i.Starter.Oversize = oversize.Policy(r.choice(key, string(oversize.Stop), string(oversize.KeyOnly), string(oversize.DeadLetter)))
+	if i.Starter.Oversize != oversize.DeadLetter {
+		return
+	}
+	if i.Starter.DeadLetters = r.text(topic); i.Starter.DeadLetters == "" {
+		i.Starter.DeadLetters = node.Cluster + "-dead-letter"
+	}
+	if i.Kafka.Topics == nil {
+		i.Kafka.Topics = make(map[string]int32)
+	}
+	if _, used := i.Kafka.Topics[i.Starter.DeadLetters]; used || !topicName.MatchString(i.Starter.DeadLetters) {
+		r.blame(topic, "%q is the topic of the changes, or cannot be a topic's name: use letters, digits, dots, dashes and underscores", i.Starter.DeadLetters)
+	}
+	i.Kafka.DeadLetters, i.Kafka.Topics[i.Starter.DeadLetters] = i.Starter.DeadLetters, 1
 }
 
 // webhook reads where changes of state are told. What is wrong with it is said

@@ -5,9 +5,18 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/canal-relay/canal-relay/cmd/internal/config/findings"
 	"github.com/canal-relay/canal-relay/cmd/internal/config/keys"
 	"github.com/canal-relay/canal-relay/cmd/internal/config/properties"
 	"github.com/canal-relay/canal-relay/cmd/internal/config/security"
+)
+
+// What the files say about themselves, and what is not to be shown.
+type (
+	Problem  = findings.Problem
+	Problems = findings.Problems
+	Finding  = findings.Finding
+	Secret   = security.Secret
 )
 
 // judge finds refused keys that are set to something else than their default.

@@ -1,6 +1,6 @@
-// Package problem says what is wrong with configuration files, and what becomes of
-// the keys in them.
-package problem
+// Package findings is what is said about configuration files: problems, and what
+// becomes of each key.
+package findings
 
 import (
 	"fmt"
