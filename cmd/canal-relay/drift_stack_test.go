@@ -29,7 +29,7 @@ func TestStackDrift(t *testing.T) {
 				t.Fatal(err)
 			}
 			keys := w.conf.Destinations[w.name]
-			keys["canal.instance.filter.regex"] = w.name + `\.t`
+			keys["canal.instance.filter.regex"] = w.name + `\.(t|r)`
 			keys["canal.instance.tsdb.url"] = "jdbc:mysql://" + addr + "/" + w.name + "_store"
 			keys["canal.instance.tsdb.dbUsername"], keys["canal.instance.tsdb.dbPassword"] = w.AdminUser, w.AdminPassword
 			if err := w.CreateTopic(ctx, w.name, 1); err != nil {
@@ -37,6 +37,7 @@ func TestStackDrift(t *testing.T) {
 			}
 			conn := w.admin()
 			w.exec(conn, "CREATE DATABASE "+w.name+"_store", "USE "+w.name, "CREATE TABLE t (id INT PRIMARY KEY, b INT)", "INSERT INTO t VALUES (1, 2)",
+				"CREATE TABLE r (id INT PRIMARY KEY, old INT)", "INSERT INTO r VALUES (8, 9)",
 				"create /* gh-ost */ table `_t_gho` like `t`", "alter /* gh-ost */ table `_t_gho` ADD n INT AFTER id, RENAME COLUMN b TO c",
 				"INSERT INTO _t_gho (id, c) SELECT id, b FROM t",
 				"rename /* gh-ost */ table `t` to `_t_del`, `_t_gho` to `t`", "drop /* gh-ost */ table if exists `_t_del`", "INSERT INTO t VALUES (2, 3, 4)")
@@ -46,15 +47,18 @@ func TestStackDrift(t *testing.T) {
 			if err := node.Stop(syscall.SIGTERM, 30*time.Second); err != nil {
 				t.Error(err)
 			}
-			w.exec(conn, "SET SESSION SQL_LOG_BIN = 0", "ALTER TABLE t RENAME COLUMN c TO hidden", "SET SESSION SQL_LOG_BIN = 1")
+			w.exec(conn, "SET SESSION SQL_LOG_BIN = 0", "ALTER TABLE t RENAME COLUMN c TO hidden",
+				"DROP TABLE r", "CREATE TABLE r (id INT PRIMARY KEY, z VARCHAR(9), y INT)", "SET SESSION SQL_LOG_BIN = 1") // as a backup is restored
 			w.start()
-			w.until(ctx, "what is said of the table", func() bool {
-				return strings.Contains(w.log(1), "a table is not what its logged changes made of it") && strings.Contains(w.log(1), "table="+w.name+".t")
+			w.until(ctx, "what is said of the tables", func() bool {
+				log := w.log(1)
+				return strings.Count(log, "a table is not what its logged changes made of it") == 2 &&
+					strings.Contains(log, "table="+w.name+".t") && strings.Contains(log, "table="+w.name+".r")
 			})
-			w.exec(conn, "INSERT INTO t VALUES (3, 4, 5)")
-			w.ids(ctx, 3)
-			want := []string{"b,id", "c,id,n", "hidden,id,n"}
-			if got := w.columns(ctx, 3); !slices.Equal(got, want) {
+			w.exec(conn, "INSERT INTO t VALUES (3, 4, 5)", "INSERT INTO r VALUES (10, 'z', 1)")
+			w.ids(ctx, 10)
+			want := []string{"b,id", "id,old", "c,id,n", "hidden,id,n", "id,y,z"}
+			if got := w.columns(ctx, 10); !slices.Equal(got, want) {
 				t.Errorf("rows have %q, want %q", got, want)
 			}
 		})

@@ -112,3 +112,31 @@ func TestRequestToAPausedOwnerIsNoHandOver(t *testing.T) {
 		b.stop()
 	})
 }
+
+// 100 short losses of the connection cost neither the session nor the role, and
+// watches go on working (HA-08).
+func TestManyShortLosses(t *testing.T) {
+	bubble(t, func(t *testing.T, s *zktest.Server) {
+		l := newLog()
+		a := start(t, config(s, "a:1"), &starter{node: "a", log: l})
+		settle(time.Second)
+		b := start(t, config(s, "b:1"), &starter{node: "b", log: l})
+		settle(time.Second)
+		before := owner(t, s)
+		for i := range 100 {
+			s.Down()
+			settle(time.Duration(100+i*4) * time.Millisecond)
+			s.Up()
+			settle(2 * time.Second)
+		}
+		if now := owner(t, s); now.Owner != before.Owner || now.Czxid != before.Czxid {
+			t.Errorf("running node %+v, before %+v", now, before)
+		}
+		sameLines(t, l, "a starts")
+		s.Put(runningAt, []byte(`{"active":false,"address":"a:1"}`))
+		settle(time.Second)
+		sameLines(t, l, "a starts", "a drained", "b starts")
+		a.stop()
+		b.stop()
+	})
+}

@@ -51,12 +51,16 @@ type Producer struct {
 	record context.Context // of records not yet in a request
 	fail   context.CancelCauseFunc
 
+	reached atomic.Bool    // a broker has let us in
+	closing sync.WaitGroup // of what a refusal closes; begun under mu, while not closed
+	closed  bool           // Close was called
+
 	away atomic.Bool           // a broker could not be reached, and that was logged
 	last atomic.Pointer[error] // why a broker could not be reached
 	shut atomic.Int64          // since when brokers close each connection, Unix ns; 0 if they do not
 
 	asking sync.Mutex // held while a topic is looked up
-	mu     sync.Mutex // covers topics; never held while waiting
+	mu     sync.Mutex // covers topics and closed; never held while waiting
 	topics map[string]topic
 }
 
@@ -106,7 +110,7 @@ func (p *Producer) Claim(ctx context.Context, _ int64) (position.Resume, error) 
 
 // reach returns nil when a broker has answered, and let us produce.
 func (p *Producer) reach(ctx context.Context) error {
-	return p.ask(ctx, func(ctx context.Context) error {
+	err := p.ask(ctx, func(ctx context.Context) error {
 		request := kmsg.NewPtrMetadataRequest()
 		request.Topics = []kmsg.MetadataRequestTopic{}
 		if _, err := request.RequestWith(ctx, p.client); err != nil || !p.config.idempotent() {
@@ -115,6 +119,10 @@ func (p *Producer) reach(ctx context.Context) error {
 		_, _, err := p.client.ProducerID(ctx)
 		return err
 	})
+	if err == nil {
+		p.reached.Store(true)
+	}
+	return err
 }
 
 // ask repeats a question to the cluster until it is answered, or refused in a
@@ -195,6 +203,8 @@ func (p *Producer) OnBrokerConnect(broker kgo.BrokerMetadata, _ time.Duration, _
 	}
 	switch {
 	case p.live.Err() != nil:
+	case err != nil && p.reached.Load() && refused(err):
+		p.abandon(fmt.Errorf("connect to %s:%d: %w", broker.Host, broker.Port, err))
 	case err != nil:
 		p.note(fmt.Errorf("connect to %s:%d: %w", broker.Host, broker.Port, err))
 	case p.away.Swap(false):
@@ -202,15 +212,33 @@ func (p *Producer) OnBrokerConnect(broker kgo.BrokerMetadata, _ time.Duration, _
 	}
 }
 
+// abandon fails everything that was not acknowledged: franz-go would try again
+// without end to log in where nobody lets us in any more.
+func (p *Producer) abandon(err error) {
+	p.fail(err)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.closed {
+		p.closing.Go(func() {
+			p.cut()
+			p.client.Close()
+		})
+	}
+}
+
 // Close lets go of all connections at once, also when ctx is over. Records that
 // were not acknowledged fail; those whose request is under way may still be
 // written by the broker.
 func (p *Producer) Close(ctx context.Context) error {
+	p.mu.Lock()
+	p.closed = true
+	p.mu.Unlock()
 	p.cut()
 	closed := make(chan struct{})
 	go func() {
 		defer close(closed)
 		p.client.Close()
+		p.closing.Wait()
 	}()
 	select {
 	case <-closed:

@@ -3,6 +3,7 @@ package binlog
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -50,7 +51,8 @@ func (r *Reader) settle(ctx context.Context, from position.Position) {
 
 // watched runs a stream while the source is asked now and then. A stream that
 // the source's end or silence breaks waits for what the questions say: it may be
-// time to change over. It changes over once at most.
+// time to change over. It then ends with errSwitched, since only the caller knows
+// how far the stream has come.
 func (r *Reader) watched(ctx context.Context, from position.Position, h Handler) error {
 	limited, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -80,9 +82,14 @@ func (r *Reader) watched(ctx context.Context, from position.Position, h Handler)
 	}
 	other := 1 - r.side.Load()
 	r.log.Warn("the source does not answer, going on at the other server of the pair", "source", r.here().Addr, "other", r.pair[other].Addr, "failures", d.failures.Load())
+	why := ""
+	if err != nil { // not wrapped: that this server is away does not count any more
+		why = ": " + err.Error()
+	}
+	err = fmt.Errorf("%w, %s%s", errSwitched, r.pair[other].Addr, why)
 	r.side.Store(other)
 	r.Close()
-	return r.attempt(ctx, from, h)
+	return err
 }
 
 // broken reports whether an error is one that the other server would not have.

@@ -83,6 +83,9 @@ func TestSwitch(t *testing.T) {
 			h := &recorder{stop: xids(tt.xids)}
 			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 			defer cancel()
+			if err := r.Run(ctx, tt.from, h); err == nil || !strings.Contains(err.Error(), "changing to the other server, "+standby.Addr()) || errors.Is(err, binlog.ErrAway) {
+				t.Fatal(err)
+			}
 			if err := r.Run(ctx, tt.from, h); !errors.Is(err, errStop) {
 				t.Fatalf("%v; %d transactions from %+v\n%s", err, h.count(replication.XID_EVENT), h.began, said.String())
 			}
@@ -134,14 +137,34 @@ func TestNoSwitch(t *testing.T) {
 	}
 }
 
-// Both are gone: the run ends and says so.
+// Both are gone: they are tried in turn, and each time it is told.
 func TestBothAway(t *testing.T) {
 	master, standby, c := pair(t)
 	master.Down()
 	standby.Down()
-	err := open(t, c).Run(t.Context(), position.Position{File: "log.000001", Offset: 4}, &recorder{})
-	if !errors.Is(err, binlog.ErrAway) || !strings.Contains(err.Error(), standby.Addr()) {
-		t.Error(err)
+	r := open(t, c)
+	for _, other := range []*binlogtest.Server{standby, master, standby} {
+		err := r.Run(t.Context(), position.Position{File: "log.000001", Offset: 4}, &recorder{})
+		if err == nil || !strings.Contains(err.Error(), "changing to the other server, "+other.Addr()) {
+			t.Error(err)
+		}
+	}
+}
+
+// A stream that is under way when the source goes ends there: it must not begin
+// again where it began, or, without a position, at the standby's end.
+func TestSwitchEndsTheStream(t *testing.T) {
+	master, standby, c := pair(t)
+	c.Start = binlog.Start{Journal: "log.000001"}
+	h := &recorder{stop: func(h *recorder) bool {
+		if h.idle == 1 {
+			master.Down()
+		}
+		return false
+	}}
+	err := open(t, c).Run(t.Context(), position.Position{}, h)
+	if err == nil || !strings.Contains(err.Error(), "changing to the other server") || len(standby.Dumps()) != 0 {
+		t.Errorf("%v, dumps of the standby %+v", err, standby.Dumps())
 	}
 }
 

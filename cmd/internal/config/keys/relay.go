@@ -1,7 +1,5 @@
 package keys
 
-const notYet = "not available in this version: remove it"
-
 // relayKeys are our own. One that is not here is an error.
 var relayKeys = []Key{
 	{"canal.relay.delivery", Honoured, ScopeInstance, Text, "at-least-once", "at-least-once, or exactly-once for readers with isolation.level=read_committed", nil},
