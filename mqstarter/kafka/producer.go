@@ -203,7 +203,7 @@ func (p *Producer) OnBrokerConnect(broker kgo.BrokerMetadata, _ time.Duration, _
 	}
 	switch {
 	case p.live.Err() != nil:
-	case err != nil && p.reached.Load() && refused(err):
+	case err != nil && p.reached.Load() && Refused(err):
 		p.abandon(fmt.Errorf("connect to %s:%d: %w", broker.Host, broker.Port, err))
 	case err != nil:
 		p.note(fmt.Errorf("connect to %s:%d: %w", broker.Host, broker.Port, err))
