@@ -20,12 +20,16 @@ test: lint test-unit test-stack ## everything: lint, unit tests with the race de
 
 test-unit: ## unit tests and in-process servers, with the race detector
 	go test -race -count=1 ./...
+	go test -count=1 ./cmd/internal/simulation -run '^TestSimulation$$' -v -seeds 1000
 
 test-stack: build ## tests against real MySQL, MariaDB, ZooKeeper and Kafka (starts its own stack)
 	@deploy/test-stack
 
 differential: ## random tables, rows and DDL against go-mysql and SELECT, as long as one likes (DURATION=10m, SEED=n)
 	@TEST_STACK=differential SERVERS="mysql mariadb" PACKAGES=./cmd/canal-relay deploy/test-stack -timeout 0 -run '^TestStackDifferential$$' -v -differential $(or $(DURATION),10m) -seed $(or $(SEED),0)
+
+simulate: ## nodes in virtual time under random faults, as long as one likes (SEEDS=1000 FIRST=n, or one: SEED=n)
+	@go test -count=1 -timeout 0 ./cmd/internal/simulation -run '^TestSimulation$$' -v -seeds $(or $(SEEDS),1000) -first $(or $(FIRST),1) -seed $(or $(SEED),0)
 
 fuzz: ## each fuzz target for FUZZTIME (20s)
 	@deploy/fuzz $(or $(FUZZTIME),20s)
@@ -39,4 +43,4 @@ bench: build ## rows per second, CPU per row and memory, on its own stack
 clean: ## stop every local stack and remove what was built (downloads stay)
 	@for s in .stack/*/; do n=$$(basename $$s); [ "$$n" = cache ] || $(STACK) --name $$n wipe; done 2>/dev/null; rm -rf bin
 
-.PHONY: help build demo test test-unit test-stack differential fuzz lint bench clean
+.PHONY: help build demo test test-unit test-stack differential simulate fuzz lint bench clean

@@ -24,8 +24,8 @@ type committer struct {
 
 // settle moves the position over the longest prefix of parcels that are
 // acknowledged, gives their batches back, and saves the position now and then.
-// It ends when there is no more to settle or the first parcel cannot be: what
-// was acknowledged before that is saved, unless the lease may be gone.
+// It ends when there is no more to settle. When the first parcel cannot be, what
+// was acknowledged before it is saved, unless the lease may be gone.
 func (t *term) settle() {
 	defer close(t.settled)
 	tick := time.NewTicker(t.config.FlushPeriod)
@@ -47,6 +47,7 @@ func (t *term) settle() {
 		case <-acked:
 			if head.err != nil {
 				t.save()
+				t.rest()
 				return
 			}
 			t.release(head)
@@ -63,6 +64,19 @@ func (t *term) settle() {
 			t.commit.busy = false
 		case <-t.work.Done():
 			t.save()
+			return
+		}
+	}
+}
+
+// rest waits, behind a parcel that was refused, for what the producer has been
+// given besides: a request still under way when the running node is given up
+// might reach Kafka after the next owner's.
+func (t *term) rest() {
+	for p := range t.sent {
+		select {
+		case <-p.acked:
+		case <-t.work.Done():
 			return
 		}
 	}

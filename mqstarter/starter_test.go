@@ -431,6 +431,31 @@ func TestRefusedMessageStopsEverythingAfterIt(t *testing.T) {
 	})
 }
 
+// A request that is under way when another message is refused may still reach
+// Kafka: the term ends, and with it the ownership, only when it has.
+func TestRefusalWaitsForWhatIsUnderWay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		refused := errors.New("INVALID_RECORD")
+		f := newFixture(t, whole(1, "a"), whole(2, "b"), whole(3, "c"))
+		f.start(t)
+		synctest.Wait()
+		f.producer.ack(1, nil)
+		f.producer.ack(2, refused)
+		time.Sleep(time.Second)
+		f.producer.mu.Lock()
+		closed := f.producer.closed
+		f.producer.mu.Unlock()
+		if closed {
+			t.Error("the producer was closed while a parcel was under way")
+		}
+		f.producer.ack(3, nil)
+		if err := f.ended(t); !errors.Is(err, refused) {
+			t.Errorf("result: got %v, want the refusal", err)
+		}
+		want(t, "saved", f.cursor.list(), "a")
+	})
+}
+
 func TestFailureBehindTheEndOfFilesIsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		refused := errors.New("INVALID_RECORD")

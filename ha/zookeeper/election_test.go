@@ -200,6 +200,38 @@ func TestExpiredSessionIsRetakenAtOnceByItsOwner(t *testing.T) {
 	})
 }
 
+// The lease ends by the clock while the session lives on at the server. What the
+// former term sent may still be under way: the next one must not bear its epoch.
+func TestLostLeaseIsRetakenUnderANewEpoch(t *testing.T) {
+	bubble(t, func(t *testing.T, s *zktest.Server) {
+		l := newLog()
+		c := config(s, "a:1")
+		cut := unreachable(&c)
+		a := start(t, c, &starter{node: "a", log: l})
+		settle(time.Second)
+		b := start(t, config(s, "b:1"), &starter{node: "b", log: l})
+		settle(time.Second)
+		before := owner(t, s)
+		cut.Store(true)
+		s.Pause(before.Owner)
+		for len(l.all()) < 2 {
+			settle(10 * time.Millisecond)
+		}
+		cut.Store(false)
+		settle(10 * time.Second)
+		sameLines(t, l, "a starts", "a dropped", "a starts")
+		after := owner(t, s)
+		if after.Owner != before.Owner {
+			t.Fatalf("the session of %+v ended: the test is void", before)
+		}
+		if after.Czxid <= before.Czxid {
+			t.Errorf("running node was %+v, is %+v: the epoch did not grow", before, after)
+		}
+		a.stop()
+		b.stop()
+	})
+}
+
 // A restarted process finds the running node of its former self. It waits for
 // that session to end, and then needs no delay.
 func TestRestartedProcessRetakesWithoutDelay(t *testing.T) {

@@ -127,12 +127,35 @@ func (e *Elector) Release(ctx context.Context) error {
 func (e *Elector) Campaign(ctx context.Context) (ha.Lease, error) {
 	path := runningPath(e.destination)
 	e.c.session.Forget(path)
-	l, err := e.campaign(ctx, path)
+	var l *lease
+	err := e.leave(ctx)
+	if err == nil {
+		l, err = e.campaign(ctx, path)
+	}
 	if err != nil {
 		e.c.session.Wish(path, false) // a request under way may still create it
 		return nil, err
 	}
 	return l, nil
+}
+
+// leave sees to it that the running node of the ownership before is gone. Its
+// session may well have survived the lease; but what its term sent may still be
+// under way to Kafka, and only another epoch tells it from what comes next.
+func (e *Elector) leave(ctx context.Context) error {
+	e.c.mu.Lock()
+	l := e.c.leases[e.destination]
+	e.c.mu.Unlock()
+	for l != nil {
+		err := l.remove(ctx, false)
+		if err == nil {
+			return nil
+		}
+		if err = e.retry(ctx, "delete the former running node", err); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (e *Elector) campaign(ctx context.Context, path string) (*lease, error) {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"net"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -66,6 +67,9 @@ type Config struct {
 
 	TLS  *tls.Config // nil for plain text
 	SASL SASL
+
+	// Dial opens connections; nil for the network.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 
 	// Allowed is asked right before anything is written to a broker: whether
 	// the lease is held. Nil is always.

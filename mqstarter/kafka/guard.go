@@ -27,21 +27,49 @@ func (g *guard) Write(b []byte) (int, error) {
 	return g.Conn.Write(b)
 }
 
+// aborter is a connection, as TCP's, that can be made to drop on Close what it
+// has not sent yet. By default the system goes on sending that behind the back
+// of a producer that has been closed, and after a fault of the network perhaps
+// when another owner writes.
+type aborter interface{ SetLinger(sec int) error }
+
 // dialer opens connections to brokers.
 func (c *Config) dialer() func(ctx context.Context, network, address string) (net.Conn, error) {
-	plain := &net.Dialer{Timeout: dialTimeout}
-	dial := plain.DialContext
-	if c.TLS != nil {
-		dial = (&tls.Dialer{NetDialer: plain, Config: c.TLS}).DialContext
-	}
-	if c.Allowed == nil {
-		return dial
+	dial := c.Dial
+	if dial == nil {
+		dial = new(net.Dialer).DialContext
 	}
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+		defer cancel()
 		conn, err := dial(ctx, network, address)
+		if a, ok := conn.(aborter); ok && err == nil {
+			_ = a.SetLinger(0) // a connection that is broken already says so itself
+		}
+		if err == nil && c.TLS != nil {
+			conn, err = c.secure(ctx, conn, address)
+		}
 		if err != nil {
 			return nil, err
 		}
+		if c.Allowed == nil {
+			return conn, nil
+		}
 		return &guard{conn, c.Allowed}, nil
 	}
+}
+
+// secure speaks TLS on a connection. The certificate must be for the broker's
+// name, unless another one is configured.
+func (c *Config) secure(ctx context.Context, conn net.Conn, address string) (net.Conn, error) {
+	settings := c.TLS
+	if settings.ServerName == "" {
+		settings = settings.Clone()
+		settings.ServerName, _, _ = net.SplitHostPort(address)
+	}
+	secured := tls.Client(conn, settings)
+	if err := secured.HandshakeContext(ctx); err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	return secured, nil
 }

@@ -59,8 +59,8 @@ type Producer struct {
 	last atomic.Pointer[error] // why a broker could not be reached
 	shut atomic.Int64          // since when brokers close each connection, Unix ns; 0 if they do not
 
-	asking sync.Mutex // held while a topic is looked up
-	mu     sync.Mutex // covers topics and closed; never held while waiting
+	asking chan struct{} // a lock, held while a topic is looked up
+	mu     sync.Mutex    // covers topics and closed; never held while waiting
 	topics map[string]topic
 }
 
@@ -75,7 +75,7 @@ func newProducer(c Config, l *slog.Logger, more ...kgo.Opt) (*Producer, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Producer{config: c, log: l, topics: make(map[string]topic)}
+	p := &Producer{config: c, log: l, asking: make(chan struct{}, 1), topics: make(map[string]topic)}
 	p.live, p.cut = context.WithCancel(context.Background())
 	p.record, p.fail = context.WithCancelCause(p.live)
 	p.client, err = kgo.NewClient(append(append(options, more...), kgo.WithContext(p.live), kgo.WithHooks(p), kgo.ProducerBatchMaxBytesFn(p.batchLimit))...)

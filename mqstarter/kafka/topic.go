@@ -61,8 +61,12 @@ func (p *Producer) topic(ctx context.Context, name string) (topic, error) {
 	if t, ok := p.known(name); ok {
 		return t, nil
 	}
-	p.asking.Lock()
-	defer p.asking.Unlock()
+	select {
+	case p.asking <- struct{}{}:
+	case <-ctx.Done():
+		return topic{}, ctx.Err()
+	}
+	defer func() { <-p.asking }()
 	if t, ok := p.known(name); ok {
 		return t, nil
 	}

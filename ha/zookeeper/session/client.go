@@ -75,6 +75,7 @@ type Client struct {
 	away    bool             // it was said that ZooKeeper is away
 	holds   int              // what must not be given back by closing the session
 	closing bool             // Run is about to return
+	hangsUp func()           // dials no more, once closing
 
 	poke chan struct{} // holds a token when wishes changed
 }
@@ -157,15 +158,19 @@ func (c *Client) Hold(n int) {
 // close ends the session. The zk client may hang for good when a request is
 // queued while it closes (it answers one request more often than the request's
 // channel holds), so no new ones are let through first, and those under way get
-// a moment to be answered.
+// a moment to be answered. A connection that is lost is not made again for the
+// goodbye, which might overtake the watches: see rewatched.
 func (c *Client) close(conn *zk.Conn, stopDialing func(), events <-chan zk.Event) {
 	c.mu.Lock()
-	c.conn, c.session, c.closing = nil, State{}, true
+	lost := !c.session.connected
+	c.conn, c.session, c.closing, c.hangsUp = nil, State{}, true, stopDialing
 	held := c.holds > 0
 	c.broadcast()
 	c.mu.Unlock()
 	if held {
 		c.log.Warn("the ZooKeeper session is left to expire: something it owns is still in use")
+	}
+	if held || lost {
 		stopDialing() // so that the goodbye does not arrive
 		c.hangUp()
 	}
@@ -281,6 +286,9 @@ func (c *Client) noticed(e zk.Event) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closing {
+		if e.State == zk.StateDisconnected {
+			c.hangsUp()
+		}
 		return
 	}
 	was := c.session
@@ -365,36 +373,5 @@ func (c *Client) Await(ctx context.Context) (State, error) {
 		case <-ctx.Done():
 			return s, context.Cause(ctx)
 		}
-	}
-}
-
-// Call runs one request of the zk client, which takes no context and may block
-// for as long as the connection is gone. When ctx ends first, its result is lost
-// and the request may still be executed.
-func Call[T any](ctx context.Context, c *Client, f func(*zk.Conn) (T, error)) (T, error) {
-	var none T
-	c.mu.Lock()
-	conn := c.conn
-	if conn == nil || !c.session.connected {
-		c.mu.Unlock()
-		return none, ErrNone
-	}
-	c.calls.Add(1)
-	c.mu.Unlock()
-	type result struct {
-		v   T
-		err error
-	}
-	done := make(chan result, 1)
-	go func() {
-		defer c.calls.Done()
-		v, err := f(conn)
-		done <- result{v, err}
-	}()
-	select {
-	case r := <-done:
-		return r.v, explain(r.err)
-	case <-ctx.Done():
-		return none, context.Cause(ctx)
 	}
 }

@@ -115,7 +115,36 @@ func (s *Server) Get(path string) (Node, bool) {
 	if n == nil {
 		return Node{}, false
 	}
-	return Node{slices.Clone(n.data), n.czxid, n.mzxid, n.version, n.owner}, true
+	return n.shown(), true
+}
+
+func (n *node) shown() Node {
+	return Node{slices.Clone(n.data), n.czxid, n.mzxid, n.version, n.owner}
+}
+
+// Change is a node that was created, written or deleted.
+type Change struct {
+	Session int64 // whose request it was, or whose end; 0 for the test's own
+	Path    string
+	Deleted bool
+	Node    Node // as it is after the change; zero when it was deleted
+}
+
+// Observe has f told each change in the order of the server, those of a
+// transaction one after another when all are made. The server stands still
+// meanwhile: f must not call it.
+func (s *Server) Observe(f func(Change)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.observe = f
+}
+
+func (s *Server) changed(session int64, e event) Change {
+	c := Change{Session: session, Path: e.path, Deleted: e.kind == eventDeleted}
+	if n := s.tree.nodes[e.path]; n != nil && !c.Deleted {
+		c.Node = n.shown()
+	}
+	return c
 }
 
 // Children returns the sorted names of the nodes under path.
@@ -153,13 +182,13 @@ func (s *Server) put(path string, data []byte, owner int64) {
 		if c == '/' && i > 0 {
 			s.tree.begin()
 			_, code := s.tree.create(path[:i], nil, 0, 0)
-			s.settle(code == codeOK)
+			s.settle(owner, code == codeOK)
 		}
 	}
 	s.tree.begin()
 	if s.tree.nodes[path] != nil {
 		_, code := s.tree.set(path, data, -1)
-		s.settle(code == codeOK)
+		s.settle(owner, code == codeOK)
 		return
 	}
 	flags := int32(0)
@@ -167,7 +196,7 @@ func (s *Server) put(path string, data []byte, owner int64) {
 		flags = 1
 	}
 	_, code := s.tree.create(path, data, flags, owner)
-	s.settle(code == codeOK)
+	s.settle(owner, code == codeOK)
 }
 
 // Remove deletes path and everything under it.
@@ -185,5 +214,5 @@ func (s *Server) Remove(path string) {
 	for _, p := range slices.Backward(paths) {
 		s.tree.remove(p, -1)
 	}
-	s.settle(true)
+	s.settle(0, true)
 }

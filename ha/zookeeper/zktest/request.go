@@ -26,7 +26,7 @@ func (s *Server) answer(l *link, op int32, r *reader) (body []byte, code int32) 
 	case opCreate, opDelete, opSetData, opCheck:
 		s.tree.begin()
 		body, code = s.change(l, op, r)
-		s.settle(code == codeOK)
+		s.settle(l.session, code == codeOK)
 		return body, code
 	case opMulti:
 		return s.multi(l, r), codeOK
@@ -112,8 +112,9 @@ func (s *Server) change(l *link, op int32, r *reader) (body []byte, code int32) 
 	return nil, codeUnimplemented
 }
 
-// settle ends the open transaction: watches fire, or nothing has happened.
-func (s *Server) settle(ok bool) {
+// settle ends the open transaction of a session: watches fire, or nothing has
+// happened.
+func (s *Server) settle(session int64, ok bool) {
 	if !ok {
 		s.tree.rollback()
 		return
@@ -121,6 +122,9 @@ func (s *Server) settle(ok bool) {
 	events := s.tree.events
 	s.tree.undo, s.tree.events = nil, nil
 	for _, e := range events {
+		if s.observe != nil && e.kind != eventChildren {
+			s.observe(s.changed(session, e))
+		}
 		s.fire(e)
 	}
 }
@@ -144,7 +148,7 @@ func (s *Server) multi(l *link, r *reader) []byte {
 		}
 		ops, bodies = append(ops, op), append(bodies, body)
 	}
-	s.settle(failed < 0)
+	s.settle(l.session, failed < 0)
 	var b []byte
 	for i, op := range ops {
 		if failed < 0 {

@@ -28,6 +28,7 @@ type Server struct {
 	most     time.Duration
 	loseOp   int32 // the next request of this type is executed, but not answered
 	losing   bool
+	observe  func(Change)
 }
 
 type session struct {
@@ -242,5 +243,5 @@ func (s *Server) endSession(id int64) {
 	for _, path := range s.tree.owned(id) {
 		s.tree.remove(path, -1)
 	}
-	s.settle(true)
+	s.settle(id, true)
 }
