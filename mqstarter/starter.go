@@ -64,12 +64,6 @@ type Limiter interface {
 	Limit(ctx context.Context, topic string) (int, error)
 }
 
-// Beginner is a Producer that keeps a record of what readers have.
-type Beginner interface {
-	// Begin is told where the term goes on, after Claim and before Send.
-	Begin(ctx context.Context, from position.Resume) error
-}
-
 // Counter is a Producer that knows how many partitions a topic has.
 type Counter interface {
 	// Partitions returns the same number throughout a term.
@@ -205,7 +199,7 @@ func (s *Starter) run(ctx context.Context, epoch int64) error {
 	if err != nil {
 		return fmt.Errorf("set up producer: %w", err)
 	}
-	from, err := s.claim(ctx, producer, saved, epoch)
+	from, err := resume.Claim(ctx, producer, saved, epoch, s.log)
 	var source Source
 	if err != nil {
 		err = fmt.Errorf("claim destination: %w", err)
@@ -231,7 +225,7 @@ func (s *Starter) run(ctx context.Context, epoch int64) error {
 func (t *term) readersHave(saved position.Saved, from position.Resume) *repeats.Filter {
 	scanner, can := t.producer.(repeats.Scanner)
 	ends, told := t.source.(Ender)
-	_, together := t.producer.(Beginner)
+	_, together := t.producer.(resume.Beginner)
 	if !can || !told || together || saved.IsZero() {
 		return nil
 	}
@@ -241,24 +235,6 @@ func (t *term) readersHave(saved position.Saved, from position.Resume) *repeats.
 		c.Form = t.config.Packets.Form
 	}
 	return repeats.New(c, scanner, t.metrics, t.log)
-}
-
-// claim makes the producer ready and decides where the term goes on: where the
-// cursor says, unless the producer has a record of what readers have.
-func (s *Starter) claim(ctx context.Context, p Producer, saved position.Saved, epoch int64) (position.Resume, error) {
-	from, err := p.Claim(ctx, epoch)
-	if errors.Is(err, position.ErrNone) {
-		from, err = position.Resume{Position: saved.Position}, nil
-	} else if err == nil {
-		from, err = resume.Choose(from, saved, s.log)
-	}
-	if err != nil {
-		return from, err
-	}
-	if b, ok := p.(Beginner); ok {
-		err = b.Begin(ctx, from)
-	}
-	return from, err
 }
 
 // load returns the stored position, zero if there is none.

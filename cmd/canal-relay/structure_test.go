@@ -67,7 +67,9 @@ var allowed = map[string][]string{
 	},
 	"mqstarter/message":         {"relay/event", "relay/position"},
 	"mqstarter/kafka/positions": {"relay/position"},
-	"mqstarter/kafka":           {"mqstarter/kafka/positions", "mqstarter/kafka/tail", "mqstarter/message", "relay/position"},
+	"mqstarter/kafka":           {"mqstarter/kafka/dial", "mqstarter/kafka/positions", "mqstarter/kafka/tail", "mqstarter/message", "relay/position"},
+	// opens connections that nothing is written to without leave
+	"mqstarter/kafka/dial": {},
 	// reads the ends of partitions
 	"mqstarter/kafka/tail":        {"mqstarter/message"},
 	"mqstarter/kafka/schematopic": {"mqstarter/kafka", "relay/position", "relay/schema"},

@@ -14,6 +14,8 @@ import (
 	"github.com/twmb/franz-go/pkg/sasl"
 	"github.com/twmb/franz-go/pkg/sasl/plain"
 	"github.com/twmb/franz-go/pkg/sasl/scram"
+
+	"github.com/canal-relay/canal-relay/mqstarter/kafka/dial"
 )
 
 // Create says who makes a topic of changes that does not exist.
@@ -190,7 +192,7 @@ func (c *Config) Options() ([]kgo.Opt, error) {
 	options := []kgo.Opt{
 		kgo.SeedBrokers(c.Brokers...),
 		kgo.ClientID(c.ClientID),
-		kgo.Dialer(c.dialer()),
+		kgo.Dialer((&dial.Dialer{Dial: c.Dial, TLS: c.TLS, Allowed: c.Allowed}).Connect),
 		kgo.ConnIdleTimeout(idleTimeout),
 		kgo.RetryBackoffFn(backOff),
 		kgo.MetadataMinAge(backOffMin), // a moved leader is looked for at once

@@ -27,7 +27,6 @@ import (
 const AskPause = 500 * time.Millisecond
 
 const (
-	dialTimeout = 3 * time.Second
 	askTimeout  = 5 * time.Second // of one attempt to ask a cluster something
 	shutTimeout = 4 * time.Second // of a broker that accepts connections and closes them
 

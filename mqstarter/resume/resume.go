@@ -3,11 +3,42 @@
 package resume
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 
 	"github.com/canal-relay/canal-relay/relay/position"
 )
+
+// Claimer is a Producer as this package needs it.
+type Claimer interface {
+	Claim(ctx context.Context, epoch int64) (position.Resume, error)
+}
+
+// Beginner is a Producer that keeps a record of what readers have.
+type Beginner interface {
+	// Begin is told where the term goes on, after Claim and before Send.
+	Begin(ctx context.Context, from position.Resume) error
+}
+
+// Claim makes a producer ready and decides where the term goes on: where the
+// cursor says, unless the producer has a record of what readers have.
+func Claim(ctx context.Context, p Claimer, saved position.Saved, epoch int64, l *slog.Logger) (position.Resume, error) {
+	from, err := p.Claim(ctx, epoch)
+	if errors.Is(err, position.ErrNone) {
+		from, err = position.Resume{Position: saved.Position}, nil
+	} else if err == nil {
+		from, err = Choose(from, saved, l)
+	}
+	if err != nil {
+		return from, err
+	}
+	if b, ok := p.(Beginner); ok {
+		err = b.Begin(ctx, from)
+	}
+	return from, err
+}
 
 // Choose decides between what readers have and the cursor. A cursor that is
 // behind is our own, written late. One that is ahead was written by somebody
