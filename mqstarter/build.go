@@ -186,7 +186,7 @@ func name(c *event.Change) string {
 // in the order of partitions.
 func (b *builder) change(ctx context.Context, p *parcel, c *event.Change) error {
 	to, err := b.targets.Of(ctx, c)
-	if err != nil {
+	if to == nil {
 		return err
 	}
 	if err := b.flat.Open(c); err != nil {

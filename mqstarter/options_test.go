@@ -138,6 +138,45 @@ func TestTableWithoutKeyIsWarnedOfOnce(t *testing.T) {
 	})
 }
 
+// TestStatementWithoutTopic is the field case KD-18: with nothing but dynamic
+// topics a statement without a table has no topic, and must not block.
+func TestStatementWithoutTopic(t *testing.T) {
+	for _, packets := range []*PacketConfig{nil, {Bytes: 1 << 16}} {
+		synctest.Test(t, func(t *testing.T) {
+			grant, create := whole(1, "a"), whole(2, "b")
+			grant.Changes[0].Schema, grant.Changes[0].Table, grant.Changes[0].Kind = "", "", event.Query
+			f := newFixture(t, grant, create)
+			f.config.Packets = packets
+			f.config.Router = router(t, route.Config{DynamicTopic: `shop\..*`})
+			f.producer.auto = func(_ int, done func(error)) { done(nil) }
+			f.start(t)
+			synctest.Wait()
+			want(t, "messages of the first batch", len(f.producer.sent[0].messages), 0)
+			want(t, "topic of the second", f.producer.sent[1].messages[0].Topic, "shop_orders")
+			if !strings.Contains(f.log.String(), "not sent") {
+				t.Errorf("log: %s", &f.log)
+			}
+			f.cancel(drain{})
+			f.ended(t)
+			want(t, "saved", f.cursor.list(), "b")
+		})
+	}
+}
+
+// TestRowsWithoutTopic end the term: they would be lost.
+func TestRowsWithoutTopic(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := whole(1, "a")
+		b.Changes = []event.Change{rows(layout(t, "orders", 4), 1)}
+		f := newFixture(t, b)
+		f.config.Router = router(t, route.Config{DynamicTopic: `other\..*`})
+		f.start(t)
+		if err := f.ended(t); err == nil || !strings.Contains(err.Error(), "shop.orders") || !strings.Contains(err.Error(), "no rule gives it a topic") {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
 // TestHeartbeat: each topic gets one at each interval, the position takes no
 // notice, and one that fails ends the term.
 func TestHeartbeat(t *testing.T) {

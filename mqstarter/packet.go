@@ -72,7 +72,7 @@ func (b *builder) entries(ctx context.Context, p *parcel, change int) error {
 		return nil
 	}
 	to, err := b.targets.Of(ctx, c)
-	if err != nil {
+	if to == nil {
 		return err
 	}
 	if err := k.proto.Open(c); err != nil {
@@ -160,7 +160,7 @@ func (b *builder) pack(ctx context.Context, p *parcel) error {
 	defer k.reset()
 	if n := len(p.batch.Changes); n > 0 && len(k.entries) == 0 {
 		to, err := b.targets.Of(ctx, &p.batch.Changes[n-1])
-		if err != nil {
+		if to == nil {
 			return err
 		}
 		k.append(place{to.Topic, to.Partition(0)}, to.Limit, entry{change: n - 1, row: message.LastRow(&p.batch.Changes[n-1], nil), next: -1})

@@ -93,7 +93,8 @@ func (t *term) run(ctx context.Context) error {
 
 // targets is what the builders find topics and partitions by.
 func (t *term) targets() target.Config {
-	c := target.Config{Router: t.config.Router, Limit: t.config.Limit, Fold: t.config.Packets != nil, Column: t.config.Message.Column, Warn: t.once}
+	c := target.Config{Router: t.config.Router, Limit: t.config.Limit, Fold: t.config.Packets != nil, Column: t.config.Message.Column, Warn: t.once,
+		Homeless: func() { t.metrics.Unusual("statement_without_topic") }}
 	if p, ok := t.producer.(Limiter); ok {
 		c.TopicLimit = p.Limit
 	}

@@ -56,6 +56,7 @@ var allowed = map[string][]string{
 	"relay/buffer":            {"relay/event"},
 	"relay/pace":              {},
 	"relay/rekey":             {"relay/event"},
+	"mqstarter/kafka/login":   {},
 	"mqstarter/target":        {"mqstarter/route", "relay/event"},
 	"relay/binlog/binlogtest": {
 		"relay/binlog", "relay/position",
@@ -67,7 +68,7 @@ var allowed = map[string][]string{
 	},
 	"mqstarter/message":         {"relay/event", "relay/position"},
 	"mqstarter/kafka/positions": {"relay/position"},
-	"mqstarter/kafka":           {"mqstarter/kafka/dial", "mqstarter/kafka/positions", "mqstarter/kafka/tail", "mqstarter/message", "relay/position"},
+	"mqstarter/kafka":           {"mqstarter/kafka/dial", "mqstarter/kafka/login", "mqstarter/kafka/positions", "mqstarter/kafka/tail", "mqstarter/message", "relay/position"},
 	// opens connections that nothing is written to without leave
 	"mqstarter/kafka/dial": {},
 	// reads the ends of partitions

@@ -80,6 +80,11 @@ address_of() {
   [ ! -e "$(dir_of "$1")/pid" ] || printf '127.0.0.1:%s' "$(port_of "$1")"
 }
 
+# listener_of NAME LISTENER: the same for another port of the server, whose certificate names localhost.
+listener_of() {
+  [ ! -e "$(dir_of "$1")/pid" ] || printf 'localhost:%s' "$(cat "$(dir_of "$1")/$2-port" 2>/dev/null)"
+}
+
 missing_flag() {
   [ ! -e "$(dir_of "$1")/missing" ] || printf 1
 }

@@ -34,7 +34,7 @@ debian_apt() {
 # debian_libraries: from a simulated install's output, the server and the libraries it links to, but
 # not what only its packaging scripts use.
 debian_libraries() {
-  awk '$1 == "Inst" { print $2 }' | grep -E '^lib|^zlib1g$|-server-core$' | grep -v '^libperl'
+  awk '$1 == "Inst" { print $2 }' | grep -E '^lib|^zlib1g$|-server-core$|^krb5-(kdc|admin-server)$' | grep -v '^libperl'
 }
 
 # debian_install SUITE PACKAGE: unpack PACKAGE and its libraries into $CACHE/debian-SUITE-PACKAGE.

@@ -4,11 +4,17 @@
 # The largest record, and with it the largest row the stack takes.
 KAFKA_MESSAGE_BYTES=$((100 * 1024 * 1024))
 
+KAFKA_STORE_PASSWORD=stack-secret
+
 kafka_install() { java_install kafka; }
 
 kafka_prepare() {
-  local dir=$1
-  choose_port "$dir/controller-port"
+  local dir=$1 port
+  for port in controller sasl saslssl ssl; do
+    choose_port "$dir/$port-port"
+  done
+  kafka_certificate "$dir/broker.p12" >>"$dir/server.log" 2>&1 || return 1
+  base64 -d <<<"$KAFKA_KEYTAB" >"$dir/kafka.keytab"
   kafka_config "$dir" >"$dir/server.properties"
   [ -e "$dir/data/meta.properties" ] && return 0
   mkdir -p "$dir/data"
@@ -17,18 +23,44 @@ kafka_prepare() {
     --config "$dir/server.properties" >>"$dir/server.log" 2>&1
 }
 
+# The keys of kafka/localhost@STACK.TEST, made from the password broker-secret. A broker that only accepts tickets
+# does not ask the KDC, so that tests start one when they need it.
+KAFKA_KEYTAB=BQIAAABRAAIAClNUQUNLLlRFU1QABWthZmthAAlsb2NhbGhvc3QAAAABZVPxAAEAEgAg3qZX70bH1nwScVEpXKrW2NBmpkxLq8DnhOaHgn0QttcAAAAB
+
+# kafka_certificate STORE: the broker's key and certificate, once. The certificate is its own authority: tests make
+# those of clients with the same key.
+kafka_certificate() {
+  [ -e "$1" ] && return 0
+  need keytool kafka "comes with Java" || return 1
+  rm -f "$1.new"
+  keytool -genkeypair -alias stack -keyalg EC -groupname secp256r1 -validity 3650 -dname CN=localhost \
+    -ext san=dns:localhost -ext bc=ca:true -storetype PKCS12 -keystore "$1.new" -storepass "$KAFKA_STORE_PASSWORD" &&
+    mv "$1.new" "$1"
+}
+
 # Kafka sets aside log.index.size.max.bytes on disk for each partition; its default is ten times this.
 # A killed broker may come back only when its session has run out, hence the shorter session.
 kafka_config() {
-  local dir=$1 port controller
+  local dir=$1 port controller sasl saslssl ssl name
   port=$(<"$dir/port")
   controller=$(<"$dir/controller-port")
+  sasl=$(<"$dir/sasl-port")
+  saslssl=$(<"$dir/saslssl-port")
+  ssl=$(<"$dir/ssl-port")
   cat <<EOF
 process.roles=broker,controller
 node.id=1
-listeners=PLAINTEXT://127.0.0.1:$port,CONTROLLER://127.0.0.1:$controller
-advertised.listeners=PLAINTEXT://127.0.0.1:$port
-listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT
+listeners=PLAINTEXT://127.0.0.1:$port,CONTROLLER://127.0.0.1:$controller,SASL://localhost:$sasl,SASLSSL://localhost:$saslssl,SSL://localhost:$ssl
+advertised.listeners=PLAINTEXT://127.0.0.1:$port,SASL://localhost:$sasl,SASLSSL://localhost:$saslssl,SSL://localhost:$ssl
+listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,SASL:SASL_PLAINTEXT,SASLSSL:SASL_SSL,SSL:SSL
+ssl.keystore.type=PKCS12
+ssl.keystore.location=$dir/broker.p12
+ssl.keystore.password=$KAFKA_STORE_PASSWORD
+ssl.truststore.type=PKCS12
+ssl.truststore.location=$dir/broker.p12
+ssl.truststore.password=$KAFKA_STORE_PASSWORD
+listener.name.ssl.ssl.client.auth=required
+sasl.kerberos.service.name=kafka
 controller.listener.names=CONTROLLER
 controller.quorum.voters=1@127.0.0.1:$controller
 log.dirs=$dir/data
@@ -51,10 +83,28 @@ message.max.bytes=$KAFKA_MESSAGE_BYTES
 replica.fetch.max.bytes=$KAFKA_MESSAGE_BYTES
 socket.request.max.bytes=$((KAFKA_MESSAGE_BYTES + 28 * 1024 * 1024))
 EOF
+  for name in sasl saslssl; do
+    kafka_logins "listener.name.$name" "$dir/kafka.keytab"
+  done
+}
+
+# kafka_logins LISTENER KEYTAB: who is let in: relay by password and by an unsigned token, whoever has a ticket, and
+# SCRAM users that tests make.
+kafka_logins() {
+  local of=org.apache.kafka.common.security
+  cat <<EOF
+$1.sasl.enabled.mechanisms=PLAIN,SCRAM-SHA-256,SCRAM-SHA-512,OAUTHBEARER,GSSAPI
+$1.plain.sasl.jaas.config=$of.plain.PlainLoginModule required user_relay="relay-secret";
+$1.scram-sha-256.sasl.jaas.config=$of.scram.ScramLoginModule required;
+$1.scram-sha-512.sasl.jaas.config=$of.scram.ScramLoginModule required;
+$1.oauthbearer.sasl.jaas.config=$of.oauthbearer.OAuthBearerLoginModule required unsecuredLoginStringClaim_sub="broker";
+$1.gssapi.sasl.jaas.config=com.sun.security.auth.module.Krb5LoginModule required useKeyTab=true storeKey=true isInitiator=false keyTab="$2" principal="kafka/localhost@STACK.TEST";
+EOF
 }
 
 kafka_command() {
-  java_command kafka -Xms256m -Xmx1g -Dorg.apache.logging.log4j.level=INFO
+  printf '[libdefaults]\n default_realm = STACK.TEST\n dns_lookup_kdc = false\n' >"$1/krb5.conf"
+  java_command kafka -Xms256m -Xmx1g -Dorg.apache.logging.log4j.level=INFO "-Djava.security.krb5.conf=$1/krb5.conf"
   COMMAND+=(kafka.Kafka "$1/server.properties")
 }
 

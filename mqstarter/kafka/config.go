@@ -11,11 +11,9 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
-	"github.com/twmb/franz-go/pkg/sasl"
-	"github.com/twmb/franz-go/pkg/sasl/plain"
-	"github.com/twmb/franz-go/pkg/sasl/scram"
 
 	"github.com/canal-relay/canal-relay/mqstarter/kafka/dial"
+	"github.com/canal-relay/canal-relay/mqstarter/kafka/login"
 )
 
 // Create says who makes a topic of changes that does not exist.
@@ -27,14 +25,6 @@ const (
 	CreateRelay  Create = "relay"  // we do, with Partitions and Replication
 	CreateNever  Create = "never"  // nobody: it is an error
 )
-
-// SASL is how the client says who it is.
-type SASL struct {
-	Mechanism      string // PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512; empty for none
-	User, Password string
-	// Again, if not nil, is asked for both at each login.
-	Again func() (user, password string, err error)
-}
 
 // Defaults of a Config: what Canal ships, but for in-flight requests, which are
 // several here (idempotence keeps their order).
@@ -68,7 +58,7 @@ type Config struct {
 	BufferBytes     int // bytes of records not yet acknowledged; Send waits beyond
 
 	TLS  *tls.Config // nil for plain text
-	SASL SASL
+	SASL login.Config
 
 	// Dial opens connections; nil for the network.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
@@ -84,6 +74,15 @@ type Config struct {
 	Create      Create
 	Partitions  int32 // of topics that we create
 	Replication int16 // of topics that we create; -1 is the broker's default
+
+	// Limits of time that are seldom set; 0 leaves each to us, or to franz-go.
+	RequestTimeout time.Duration // for a broker to write what it got, before it is asked again
+	DialTimeout    time.Duration
+	IdleTimeout    time.Duration // after which an unused connection is closed
+	MetadataMaxAge time.Duration // after which topics and leaders are looked up anew
+	RetryPause     time.Duration // before a request is tried again; twice as long each time
+	RetryPauseMax  time.Duration
+	Level          int // of compression, as its codec counts; 0 is the codec's own
 }
 
 // DefaultConfig is a Config that lacks only Brokers.
@@ -110,10 +109,17 @@ var codecs = map[string]kgo.CompressionCodec{
 	"zstd":   kgo.ZstdCompression(),
 }
 
+func (c *Config) codec() kgo.CompressionCodec {
+	codec := codecs[c.Compression]
+	if c.Level != 0 {
+		codec = codec.WithLevel(c.Level)
+	}
+	return codec
+}
+
 // Validate reports what in c cannot work.
 func (c *Config) Validate() error {
 	_, codec := codecs[c.Compression]
-	_, err := c.mechanism()
 	switch {
 	case len(c.Brokers) == 0:
 		return errors.New("no Kafka broker is named")
@@ -134,32 +140,7 @@ func (c *Config) Validate() error {
 	case c.Create == CreateRelay && (c.Partitions < 1 || c.Replication == 0 || c.Replication < -1):
 		return fmt.Errorf("topics cannot be created with %d partitions and replication %d", c.Partitions, c.Replication)
 	}
-	return err
-}
-
-func (c *Config) mechanism() (sasl.Mechanism, error) {
-	ask := c.SASL.Again
-	if ask == nil {
-		ask = func() (string, string, error) { return c.SASL.User, c.SASL.Password, nil }
-	}
-	scrammed := func(context.Context) (scram.Auth, error) {
-		user, password, err := ask()
-		return scram.Auth{User: user, Pass: password}, err
-	}
-	switch c.SASL.Mechanism {
-	case "":
-		return nil, nil
-	case "PLAIN":
-		return plain.Plain(func(context.Context) (plain.Auth, error) {
-			user, password, err := ask()
-			return plain.Auth{User: user, Pass: password}, err
-		}), nil
-	case "SCRAM-SHA-256":
-		return scram.Sha256(scrammed), nil
-	case "SCRAM-SHA-512":
-		return scram.Sha512(scrammed), nil
-	}
-	return nil, fmt.Errorf("SASL mechanism %q: choose PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512", c.SASL.Mechanism)
+	return c.SASL.Validate()
 }
 
 func (c *Config) idempotent() bool { return c.Acks == "all" || c.Acks == "-1" }
@@ -178,27 +159,35 @@ func (c *Config) BatchLimit() int { return max(c.BatchBytes, c.MaxRequestBytes) 
 // backOff is the pause before a request is tried again: twice as long each
 // time, and a part of it by chance, so that many destinations do not return
 // to a broker together.
-func backOff(fails int) time.Duration {
-	pause := min(backOffMin<<min(max(fails-1, 0), 10), backOffMax)
-	return pause - rand.N(pause/4)
+func (c *Config) backOff(fails int) time.Duration {
+	least := or(c.RetryPause, backOffMin)
+	pause := min(least<<min(max(fails-1, 0), 10), max(or(c.RetryPauseMax, backOffMax), least))
+	return pause - rand.N(pause/4+1)
+}
+
+func or(d, otherwise time.Duration) time.Duration {
+	if d > 0 {
+		return d
+	}
+	return otherwise
 }
 
 // Options are franz-go's, but for those that belong to one Producer.
 func (c *Config) Options() ([]kgo.Opt, error) {
-	mechanism, err := c.mechanism()
+	mechanism, err := c.SASL.Build()
 	if err != nil {
 		return nil, err
 	}
 	options := []kgo.Opt{
 		kgo.SeedBrokers(c.Brokers...),
 		kgo.ClientID(c.ClientID),
-		kgo.Dialer((&dial.Dialer{Dial: c.Dial, TLS: c.TLS, Allowed: c.Allowed}).Connect),
-		kgo.ConnIdleTimeout(idleTimeout),
-		kgo.RetryBackoffFn(backOff),
+		kgo.Dialer((&dial.Dialer{Dial: c.Dial, TLS: c.TLS, Allowed: c.Allowed, Timeout: c.DialTimeout}).Connect),
+		kgo.ConnIdleTimeout(or(c.IdleTimeout, idleTimeout)),
+		kgo.RetryBackoffFn(c.backOff),
 		kgo.MetadataMinAge(backOffMin), // a moved leader is looked for at once
 		kgo.DisableClientMetrics(),     // they would delay closing, and nobody reads them
 		kgo.RecordPartitioner(kgo.ManualPartitioner()),
-		kgo.ProducerBatchCompression(codecs[c.Compression]),
+		kgo.ProducerBatchCompression(c.codec()),
 		kgo.ProducerLinger(c.Linger),
 		kgo.MaxBufferedRecords(math.MaxInt32), // bytes bound them
 		kgo.MaxBufferedBytes(c.BufferBytes),
@@ -212,6 +201,12 @@ func (c *Config) Options() ([]kgo.Opt, error) {
 		options = append(options, kgo.RequiredAcks(kgo.LeaderAck()), kgo.DisableIdempotentWrite(), kgo.MaxProduceRequestsInflightPerBroker(1))
 	default:
 		options = append(options, kgo.RequiredAcks(kgo.AllISRAcks()), kgo.StopProducerOnDataLossDetected())
+	}
+	if c.RequestTimeout > 0 {
+		options = append(options, kgo.ProduceRequestTimeout(c.RequestTimeout))
+	}
+	if c.MetadataMaxAge > 0 {
+		options = append(options, kgo.MetadataMaxAge(max(c.MetadataMaxAge, backOffMin)))
 	}
 	if c.Create == CreateBroker {
 		options = append(options, kgo.AllowAutoTopicCreation())

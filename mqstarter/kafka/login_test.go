@@ -9,6 +9,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/canal-relay/canal-relay/mqstarter/kafka/login"
 )
 
 // What a broker refuses for good while a term is under way fails it at once,
@@ -41,7 +43,7 @@ func TestRefusalDuringTheTerm(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := cluster(t, kfake.EnableSASL(), kfake.Superuser("PLAIN", "relay", "right"), kfake.SeedTopics(1, "changes"))
-			p, _ := producer(t, c.ListenAddrs(), func(c *Config) { c.SASL = SASL{"PLAIN", "relay", "right", nil} })
+			p, _ := producer(t, c.ListenAddrs(), func(c *Config) { c.SASL = login.Config{Mechanism: "PLAIN", User: "relay", Password: "right"} })
 			claim(t, p)
 			if err := outcome(t, send(t, p, record("changes", 0, "first"))); err != nil {
 				t.Fatal(err)
@@ -79,7 +81,7 @@ func TestLoginIsAskedForAgain(t *testing.T) {
 	c := cluster(t, kfake.EnableSASL(), kfake.Superuser("PLAIN", "relay", "right"), kfake.SeedTopics(1, "changes"))
 	var asked atomic.Int64
 	p, _ := producer(t, c.ListenAddrs(), func(c *Config) {
-		c.SASL = SASL{Mechanism: "PLAIN", User: "relay", Password: "old", Again: func() (string, string, error) {
+		c.SASL = login.Config{Mechanism: "PLAIN", User: "relay", Password: "old", Again: func() (string, string, error) {
 			asked.Add(1)
 			return "relay", "right", nil
 		}}

@@ -20,6 +20,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/canal-relay/canal-relay/mqstarter/kafka/login"
 	"github.com/canal-relay/canal-relay/relay/position"
 )
 
@@ -139,6 +140,9 @@ func (p *Producer) ask(ctx context.Context, question func(context.Context) error
 		err := question(attempt)
 		look.Stop()
 		cancel()
+		if alert := alertOf(p.reason(err)); alert != nil && ctx.Err() == nil {
+			return named("the broker ends the TLS handshake (%v): does it want a certificate of the client, or another one?", alert)
+		}
 		if err == nil || ctx.Err() != nil || p.live.Err() != nil || Refused(err) {
 			return err
 		}
@@ -156,10 +160,21 @@ func (p *Producer) ask(ctx context.Context, question func(context.Context) error
 	}
 }
 
+// alertOf is the alert by which a broker ended a TLS connection; nil if err is
+// something else.
+func alertOf(err error) error {
+	var op *net.OpError
+	if errors.As(err, &op) && op.Op == "remote error" { // crypto/tls has no type for it
+		return op.Err
+	}
+	return nil
+}
+
 // Refused tells an answer that will not change from a cluster that is away.
 func Refused(err error) bool {
 	var named *namedError
-	if errors.As(err, &named) {
+	var nothing *login.Error
+	if errors.As(err, &named) || errors.As(err, &nothing) {
 		return true
 	}
 	var answer *kerr.Error
@@ -168,8 +183,7 @@ func Refused(err error) bool {
 	}
 	var certificate *tls.CertificateVerificationError
 	var authority x509.UnknownAuthorityError
-	var alert tls.AlertError
-	return errors.As(err, &certificate) || errors.As(err, &authority) || errors.As(err, &alert)
+	return errors.As(err, &certificate) || errors.As(err, &authority)
 }
 
 // namedError is a failure that says what to do.
@@ -206,7 +220,7 @@ func (p *Producer) OnBrokerConnect(broker kgo.BrokerMetadata, _ time.Duration, _
 		p.abandon(fmt.Errorf("connect to %s:%d: %w", broker.Host, broker.Port, err))
 	case err != nil:
 		p.note(fmt.Errorf("connect to %s:%d: %w", broker.Host, broker.Port, err))
-	case p.away.Swap(false):
+	case p.cleared():
 		p.log.Info("Kafka answers again", "host", broker.Host, "port", broker.Port)
 	}
 }
@@ -223,6 +237,12 @@ func (p *Producer) abandon(err error) {
 			p.client.Close()
 		})
 	}
+}
+
+// cleared notes that a broker is there, and reports whether it was away.
+func (p *Producer) cleared() bool {
+	p.last.Store(nil)
+	return p.away.Swap(false)
 }
 
 // Close lets go of all connections at once, also when ctx is over. Records that

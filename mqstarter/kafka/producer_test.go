@@ -3,11 +3,16 @@ package kafka
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
+	"io"
+	"log"
 	"log/slog"
 	"math/rand/v2"
 	"net"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -20,6 +25,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 	"go.uber.org/goleak"
 
+	"github.com/canal-relay/canal-relay/mqstarter/kafka/login"
 	"github.com/canal-relay/canal-relay/mqstarter/message"
 	"github.com/canal-relay/canal-relay/relay/position"
 )
@@ -380,7 +386,7 @@ func TestSASL(t *testing.T) {
 	c := cluster(t, kfake.EnableSASL(), kfake.Superuser("SCRAM-SHA-256", "relay", "right"),
 		kfake.Superuser("PLAIN", "relay", "right"), kfake.SeedTopics(1, "changes"))
 	for mechanism, password := range map[string]string{"PLAIN": "right", "SCRAM-SHA-256": "right"} {
-		p, _ := producer(t, c.ListenAddrs(), func(c *Config) { c.SASL = SASL{mechanism, "relay", password, nil} })
+		p, _ := producer(t, c.ListenAddrs(), func(c *Config) { c.SASL = login.Config{Mechanism: mechanism, User: "relay", Password: password} })
 		claim(t, p)
 	}
 	closed := cluster(t, kfake.EnableSASL(), kfake.Superuser("PLAIN", "relay", "right")) // closes the connection
@@ -394,7 +400,7 @@ func TestSASL(t *testing.T) {
 	for text, c := range map[string]*kfake.Cluster{"the broker closes connections": closed, "SASL_AUTHENTICATION_FAILED": told} {
 		t.Run(text, func(t *testing.T) {
 			t.Parallel()
-			p, _ := producer(t, c.ListenAddrs(), func(c *Config) { c.SASL = SASL{"PLAIN", "relay", "wr0ng", nil} })
+			p, _ := producer(t, c.ListenAddrs(), func(c *Config) { c.SASL = login.Config{Mechanism: "PLAIN", User: "relay", Password: "wr0ng"} })
 			began := time.Now()
 			_, err := p.Claim(t.Context(), 1)
 			if err == nil || !strings.Contains(err.Error(), text) {
@@ -518,5 +524,36 @@ func TestDeadLetterTopic(t *testing.T) {
 	want := "--create --topic lost --partitions 1"
 	if err == nil || !strings.Contains(err.Error(), "topic lost cannot be created: TOPIC_AUTHORIZATION_FAILED") || !strings.Contains(err.Error(), want) {
 		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+// TestNothingToLogInWith ends the claim at once: waiting does not mend it.
+func TestNothingToLogInWith(t *testing.T) {
+	c := cluster(t, kfake.EnableSASL(), kfake.Superuser("PLAIN", "relay", "right"))
+	p, _ := producer(t, c.ListenAddrs(), func(c *Config) {
+		c.SASL = login.Config{Mechanism: "PLAIN", Again: func() (string, string, error) { return "", "", errors.New("open /run/secrets/kafka: no such file") }}
+	})
+	_, err := p.Claim(t.Context(), 1)
+	if err == nil || !strings.Contains(err.Error(), "/run/secrets/kafka") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestClientCertificateWanted: a broker that wants to know who connects ends the
+// handshake, which waiting does not mend.
+func TestClientCertificateWanted(t *testing.T) {
+	server := httptest.NewUnstartedServer(nil)
+	server.TLS = &tls.Config{ClientAuth: tls.RequireAnyClientCert}
+	server.Config.ErrorLog = log.New(io.Discard, "", 0)
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	p, _ := producer(t, []string{server.Listener.Addr().String()}, func(c *Config) {
+		roots := x509.NewCertPool()
+		roots.AddCert(server.Certificate())
+		c.TLS = &tls.Config{RootCAs: roots, ServerName: "example.com", MinVersion: tls.VersionTLS12}
+	})
+	_, err := p.Claim(t.Context(), 1)
+	if err == nil || !strings.Contains(err.Error(), "certificate of the client") {
+		t.Errorf("got %v", err)
 	}
 }

@@ -46,6 +46,8 @@ type Config struct {
 	Column func(schema, table, column string) bool
 	// Warn says once what the settings cannot do for a table. Nil: to nobody.
 	Warn *Once
+	// Homeless counts statements that have no topic. Nil: nobody does.
+	Homeless func()
 }
 
 // most bounds the memory of targets: a DDL makes a new layout, and statements
@@ -70,7 +72,9 @@ func New(c Config) *Targets {
 }
 
 // Of returns the target of a change. It waits only for what is not known yet of
-// a topic.
+// a topic. A statement that no rule gives a topic, as GRANT with nothing but
+// dynamic topics, has none: it is counted and the target is nil. Rows without a
+// topic are an error.
 func (t *Targets) Of(ctx context.Context, c *event.Change) (*Target, error) {
 	if c.Layout == nil {
 		return t.statement(ctx, c)
@@ -99,6 +103,14 @@ func (t *Targets) statement(ctx context.Context, c *event.Change) (*Target, erro
 		return to, nil
 	}
 	to, err := t.make(ctx, c)
+	if errors.Is(err, errNoTopic) {
+		t.c.Warn.Warn("topic "+c.Schema+"."+c.Table, "a statement is not sent: no rule gives it a topic, and there is no default topic",
+			"type", c.Kind.String(), "schema", c.Schema, "table", c.Table)
+		if t.c.Homeless != nil {
+			t.c.Homeless()
+		}
+		return nil, nil
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -109,6 +121,8 @@ func (t *Targets) statement(ctx context.Context, c *event.Change) (*Target, erro
 	return to, nil
 }
 
+var errNoTopic = errors.New("no rule gives it a topic, and there is no default topic")
+
 func (t *Targets) make(ctx context.Context, c *event.Change) (*Target, error) {
 	router := t.c.Router
 	to := &Target{Topic: router.Topic(c.Schema, c.Table), Limit: t.c.Limit, Statement: router.Statement()}
@@ -116,7 +130,7 @@ func (t *Targets) make(ctx context.Context, c *event.Change) (*Target, error) {
 		return nil, err
 	}
 	if to.Topic == "" {
-		return nil, errors.New("no rule gives it a topic, and there is no default topic")
+		return nil, errNoTopic
 	}
 	if t.c.TopicLimit != nil {
 		limit, err := t.c.TopicLimit(ctx, to.Topic)

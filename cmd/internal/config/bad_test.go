@@ -81,7 +81,7 @@ func TestBadInput(t *testing.T) {
 			`shop/instance.properties:4: canal.mq.topic: it is missing: name a topic, or set canal.mq.dynamicTopic`}},
 		{"secret", nil, []string{"canal.relay.secret.canal.instance.dbPassword.file = nowhere", "canal.relay.secret.canal.port.file = x"}, []string{
 			`shop/instance.properties:4: canal.relay.secret.canal.instance.dbPassword.file: open nowhere: no such file or directory: make the file readable for this user, or remove the key`,
-			`shop/instance.properties:5: canal.relay.secret.canal.port.file: canal.port is not a secret that can stand in a file: choose canal.instance.dbPassword, canal.instance.tsdb.dbPassword, kafka.sasl.jaas.config, kafka.ssl.keystore.key, kafka.ssl.keystore.password, kafka.ssl.truststore.password, canal.relay.http.password, canal.relay.alarm.webhook, canal.relay.zookeeper.auth`}},
+			`shop/instance.properties:5: canal.relay.secret.canal.port.file: canal.port is not a secret that can stand in a file: choose canal.instance.dbPassword, canal.instance.tsdb.dbPassword, kafka.sasl.jaas.config, kafka.ssl.keystore.key, kafka.ssl.keystore.password, kafka.ssl.key.password, kafka.ssl.truststore.password, canal.relay.http.password, canal.relay.alarm.webhook, canal.relay.zookeeper.auth`}},
 		{"key store", []string{"kafka.security.protocol = SSL", "kafka.ssl.truststore.location = x.jks"}, nil, []string{
 			`canal.properties:6: kafka.ssl.truststore.location: open x.jks: no such file or directory: make the file readable for this user`}},
 		{"TLS to the source", nil, []string{"canal.instance.master.sslMode = SOME", "canal.instance.master.tlsVersions = TLSv1.1", "canal.instance.master.trustCertificateKeyStoreUrl = file:nowhere"}, []string{

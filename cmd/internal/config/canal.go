@@ -16,6 +16,7 @@ import (
 	"github.com/canal-relay/canal-relay/cmd/internal/config/identity"
 	"github.com/canal-relay/canal-relay/cmd/internal/config/keys"
 	"github.com/canal-relay/canal-relay/cmd/internal/config/properties"
+	"github.com/canal-relay/canal-relay/cmd/internal/config/reading"
 	"github.com/canal-relay/canal-relay/ha"
 	"github.com/canal-relay/canal-relay/ha/zookeeper/session"
 )
@@ -73,6 +74,9 @@ func Load(dir string, env func(string) (string, bool)) (*Node, []Finding, error)
 	return node, l.findings, nil
 }
 
+// reader reads what concerns the node and its destinations.
+type reader struct{ *reading.Reader }
+
 // loader is one run of Load.
 type loader struct {
 	dir      string
@@ -92,7 +96,7 @@ func (l *loader) load() *Node {
 	r := l.reader("")
 	node := r.node()
 	r.judge(keys.ScopeServer, keys.ScopeProcess)
-	r.checkSecretNames(l.server)
+	r.CheckSecretNames(l.server)
 	for _, name := range l.destinations(r) {
 		if i, ok := l.instance(node, name); ok {
 			node.Instances = append(node.Instances, i)
@@ -126,7 +130,7 @@ func (l *loader) read(path string, needed bool) (*properties.File, bool) {
 
 // reader reads canal.properties and, for a destination, the files after it.
 func (l *loader) reader(destination string, more ...*properties.File) *reader {
-	r := &reader{dir: l.dir, destination: destination, problems: &l.problems}
+	r := &reader{&reading.Reader{Dir: l.dir, Destination: destination, Problems: &l.problems}}
 	r.Source = properties.Source{Env: l.env, Files: append([]*properties.File{l.server}, more...), Used: l.used}
 	if destination != "" {
 		r.Fixed = map[string]string{"canal.instance.destination": destination}
@@ -136,34 +140,34 @@ func (l *loader) reader(destination string, more ...*properties.File) *reader {
 
 func (r *reader) node() *Node {
 	n := &Node{
-		Dir:            r.dir,
-		Cluster:        r.text("canal.relay.cluster"),
-		ZooKeeper:      r.text("canal.zkServers"),
-		SessionTimeout: r.duration("canal.relay.session.timeout"),
-		HTTPUser:       r.text("canal.relay.http.user"),
-		HTTPPassword:   r.secret("canal.relay.http.password"),
-		Pprof:          r.boolean("canal.relay.http.pprof"),
-		LogJSON:        r.choice("canal.relay.log.format", "text", "json") == "json",
+		Dir:            r.Dir,
+		Cluster:        r.Text("canal.relay.cluster"),
+		ZooKeeper:      r.Text("canal.zkServers"),
+		SessionTimeout: r.Duration("canal.relay.session.timeout"),
+		HTTPUser:       r.Text("canal.relay.http.user"),
+		HTTPPassword:   r.Secret("canal.relay.http.password"),
+		Pprof:          r.Boolean("canal.relay.http.pprof"),
+		LogJSON:        r.Choice("canal.relay.log.format", "text", "json") == "json",
 	}
 	n.Webhook = r.webhook()
-	r.choice("canal.serverMode", "kafka")
+	r.Choice("canal.serverMode", "kafka")
 	if strings.ContainsFunc(n.Cluster, func(c rune) bool { return !properties.IsNameRune(c) }) {
-		r.blame("canal.relay.cluster", "%q: use letters, digits, dots, dashes and underscores", n.Cluster)
+		r.Blame("canal.relay.cluster", "%q: use letters, digits, dots, dashes and underscores", n.Cluster)
 	}
 	if (n.HTTPUser == "") != (n.HTTPPassword == "") {
-		r.blame("canal.relay.http.user", "it goes with canal.relay.http.password: set both or none")
+		r.Blame("canal.relay.http.user", "it goes with canal.relay.http.password: set both or none")
 	}
 	if err := ha.DefaultConfig().For(n.SessionTimeout).Validate(); err != nil {
-		r.blameErr("canal.relay.session.timeout", err)
+		r.BlameErr("canal.relay.session.timeout", err)
 	}
-	if port := r.number("canal.metrics.pull.port", math.MinInt32, math.MaxUint16); port > 0 {
-		n.HTTP = net.JoinHostPort(r.text("canal.relay.http.bind"), strconv.FormatInt(port, 10))
+	if port := r.Number("canal.metrics.pull.port", math.MinInt32, math.MaxUint16); port > 0 {
+		n.HTTP = net.JoinHostPort(r.Text("canal.relay.http.bind"), strconv.FormatInt(port, 10))
 	}
 	r.checkServers(n.ZooKeeper)
 	const auth = "canal.relay.zookeeper.auth"
-	n.ZooKeeperAuth, n.ZooKeeperTLS = r.secret(auth), r.zookeeperTLS()
+	n.ZooKeeperAuth, n.ZooKeeperTLS = r.Secret(auth), r.zookeeperTLS()
 	if user, password, _ := strings.Cut(n.ZooKeeperAuth.Reveal(), ":"); n.ZooKeeperAuth != "" && (user == "" || password == "") {
-		r.blame(auth, "write it as user:password")
+		r.Blame(auth, "write it as user:password")
 	}
 	n.Identity = r.identity()
 	return n
@@ -176,13 +180,13 @@ func (r *reader) checkServers(list string) {
 		return
 	}
 	if err := (session.Config{Servers: list}).Validate(); err != nil {
-		r.blame(key, "%v: write host:port,…, or leave it blank for a node without ZooKeeper", err)
+		r.Blame(key, "%v: write host:port,…, or leave it blank for a node without ZooKeeper", err)
 	}
 	hosts, _, _ := strings.Cut(list, "/")
 	for _, host := range properties.List(hosts, ",;") {
 		if strings.Contains(host, ":") { // else the default port
 			if err := properties.CheckAddress(host); err != nil {
-				r.blameErr(key, err)
+				r.BlameErr(key, err)
 			}
 		}
 	}
@@ -191,20 +195,20 @@ func (r *reader) checkServers(list string) {
 // identity is ip:port. Without canal.register.ip and canal.ip the ip is the
 // first IPv4 address of the host that is not a loopback one.
 func (r *reader) identity() string {
-	ip := r.text("canal.register.ip")
+	ip := r.Text("canal.register.ip")
 	if ip == "" {
-		ip = r.text("canal.ip")
+		ip = r.Text("canal.ip")
 	}
-	port := strconv.FormatInt(r.number("canal.port", 1, math.MaxUint16), 10)
+	port := strconv.FormatInt(r.Number("canal.port", 1, math.MaxUint16), 10)
 	if ip != "" {
 		if strings.ContainsAny(ip, " /,") {
-			r.blame("canal.register.ip", "%q is not the address of one host", ip)
+			r.Blame("canal.register.ip", "%q is not the address of one host", ip)
 		}
 		return net.JoinHostPort(strings.Trim(ip, "[]"), port)
 	}
 	if ip = identity.HostIP(); ip == "" {
-		if r.text("canal.zkServers") != "" {
-			r.blame("canal.register.ip", "this host has no IPv4 address but loopback: set the address by which other nodes know this one")
+		if r.Text("canal.zkServers") != "" {
+			r.Blame("canal.register.ip", "this host has no IPv4 address but loopback: set the address by which other nodes know this one")
 		}
 		ip = "127.0.0.1"
 	}
@@ -215,15 +219,15 @@ func (r *reader) identity() string {
 // canal.auto.scan, every directory with an instance.properties.
 func (l *loader) destinations(r *reader) []string {
 	key := "canal.destinations"
-	names := r.list(key)
-	if expr := r.text("canal.destinations.expr"); expr != "" {
+	names := r.List(key)
+	if expr := r.Text("canal.destinations.expr"); expr != "" {
 		key = "canal.destinations.expr"
 		var err error
 		if names, err = properties.Names(expr); err != nil {
-			r.blame(key, "%q: %v", expr, err)
+			r.Blame(key, "%q: %v", expr, err)
 		}
 	}
-	scan := r.boolean("canal.auto.scan")
+	scan := r.Boolean("canal.auto.scan")
 	if scan {
 		for _, name := range l.directories() {
 			if !slices.Contains(names, name) {
@@ -232,15 +236,15 @@ func (l *loader) destinations(r *reader) []string {
 		}
 	}
 	if len(names) == 0 {
-		r.blame(key, "no destination is named and none was found: list their names, or set canal.auto.scan=true and make a directory with an %s for each", instanceFile)
+		r.Blame(key, "no destination is named and none was found: list their names, or set canal.auto.scan=true and make a directory with an %s for each", instanceFile)
 	}
 	var out []string
 	for _, name := range names {
 		switch {
 		case slices.Contains(out, name):
-			r.blame(key, "%q is named twice", name)
+			r.Blame(key, "%q is named twice", name)
 		case name == "." || name == ".." || strings.ContainsFunc(name, func(c rune) bool { return c < ' ' || c == '/' || c == '\\' || c == 0x7f }):
-			r.blame(key, "%q cannot be the name of a directory and of a ZooKeeper node", name)
+			r.Blame(key, "%q cannot be the name of a directory and of a ZooKeeper node", name)
 		default:
 			out = append(out, name)
 		}

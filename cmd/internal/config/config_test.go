@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/youmark/pkcs8"
 
 	"github.com/canal-relay/canal-relay/cmd/internal/config/keys"
 	"github.com/canal-relay/canal-relay/ha"
@@ -234,15 +235,38 @@ var samples = map[string][]string{
 	"kafka.security.protocol":           {"kafka.security.protocol=SSL"},
 	"kafka.sasl.mechanism":              {"kafka.security.protocol=SASL_PLAINTEXT", jaasLine, "kafka.sasl.mechanism=PLAIN"},
 	"kafka.sasl.jaas.config":            {"kafka.security.protocol=SASL_PLAINTEXT", "kafka.sasl.mechanism=PLAIN", jaasLine},
-	"kafka.ssl.truststore.type":         {"kafka.security.protocol=SSL", "kafka.ssl.truststore.location=ca.pem", "kafka.ssl.truststore.type=PEM"},
-	"kafka.ssl.truststore.location":     {"kafka.security.protocol=SSL", "kafka.ssl.truststore.type=PEM", "kafka.ssl.truststore.location=ca.pem"},
-	"kafka.ssl.truststore.certificates": {"kafka.security.protocol=SSL", "kafka.ssl.truststore.type=PEM", "kafka.ssl.truststore.certificates=x"},
-	"kafka.ssl.keystore.type":           {"kafka.security.protocol=SSL", "kafka.ssl.keystore.location=client.pem", "kafka.ssl.keystore.type=PEM"},
-	"kafka.ssl.keystore.location":       {"kafka.security.protocol=SSL", "kafka.ssl.keystore.type=PEM", "kafka.ssl.keystore.location=client.pem"},
+	"kafka.sasl.kerberos.service.name":  {"kafka.security.protocol=SASL_PLAINTEXT", krb5Line, "kafka.kerberos.krb5.file=krb5.conf", "kafka.sasl.kerberos.service.name=broker"},
+	"kafka.sasl.oauthbearer.token.endpoint.url": {"kafka.security.protocol=SASL_PLAINTEXT", "kafka.sasl.mechanism=OAUTHBEARER",
+		`kafka.sasl.jaas.config=x.OAuthBearerLoginModule required clientId="a" clientSecret="b";`, "kafka.sasl.oauthbearer.token.endpoint.url=https://idp/token"},
+	"kafka.kerberos.enable":                    {krb5Line, "kafka.kerberos.krb5.file=krb5.conf", "kafka.kerberos.enable=true"},
+	"kafka.kerberos.krb5.file":                 {"kafka.security.protocol=SASL_PLAINTEXT", krb5Line, "kafka.sasl.kerberos.service.name=kafka", "kafka.kerberos.krb5.file=krb5.conf"},
+	"kafka.kerberos.jaas.file":                 {"kafka.security.protocol=SASL_PLAINTEXT", "kafka.sasl.mechanism=PLAIN", "kafka.kerberos.jaas.file=jaas.conf"},
+	"canal.mq.kafka.kerberos.enable":           {krb5Line, "kafka.kerberos.krb5.file=krb5.conf", "canal.mq.kafka.kerberos.enable=true"},
+	"canal.mq.kafka.kerberos.krb5.file":        {krb5Line, "kafka.kerberos.enable=true", "canal.mq.kafka.kerberos.krb5.file=krb5.conf"},
+	"canal.mq.kafka.kerberos.jaas.file":        {"kafka.security.protocol=SASL_PLAINTEXT", "kafka.sasl.mechanism=PLAIN", "canal.mq.kafka.kerberos.jaas.file=jaas.conf"},
+	"kafka.request.timeout.ms":                 {"kafka.request.timeout.ms=20000"},
+	"kafka.socket.connection.setup.timeout.ms": {"kafka.socket.connection.setup.timeout.ms=9000"},
+	"kafka.connections.max.idle.ms":            {"kafka.connections.max.idle.ms=60000"},
+	"kafka.metadata.max.age.ms":                {"kafka.metadata.max.age.ms=60000"},
+	"kafka.retry.backoff.ms":                   {"kafka.retry.backoff.ms=100"},
+	"kafka.retry.backoff.max.ms":               {"kafka.retry.backoff.max.ms=5000"},
+	"kafka.compression.gzip.level":             {"kafka.compression.type=gzip", "kafka.compression.gzip.level=9"},
+	"kafka.compression.lz4.level":              {"kafka.compression.type=lz4", "kafka.compression.lz4.level=9"},
+	"kafka.compression.zstd.level":             {"kafka.compression.type=zstd", "kafka.compression.zstd.level=9"},
+	"kafka.ssl.truststore.type":                {"kafka.security.protocol=SSL", "kafka.ssl.truststore.location=ca.pem", "kafka.ssl.truststore.type=PEM"},
+	"kafka.ssl.truststore.location":            {"kafka.security.protocol=SSL", "kafka.ssl.truststore.type=PEM", "kafka.ssl.truststore.location=ca.pem"},
+	"kafka.ssl.truststore.certificates":        {"kafka.security.protocol=SSL", "kafka.ssl.truststore.type=PEM", "kafka.ssl.truststore.certificates=x"},
+	"kafka.ssl.keystore.type":                  {"kafka.security.protocol=SSL", "kafka.ssl.keystore.location=client.pem", "kafka.ssl.keystore.type=PEM"},
+	"kafka.ssl.keystore.location":              {"kafka.security.protocol=SSL", "kafka.ssl.keystore.type=PEM", "kafka.ssl.keystore.location=client.pem"},
 	"kafka.ssl.keystore.certificate.chain": {"kafka.security.protocol=SSL", "kafka.ssl.keystore.type=PEM",
 		"kafka.ssl.keystore.certificate.chain=x"},
 	"kafka.ssl.keystore.key": {"kafka.security.protocol=SSL", "kafka.ssl.keystore.type=PEM", "kafka.ssl.keystore.location=ca.pem",
 		"kafka.ssl.keystore.key=KEY"},
+	"kafka.ssl.key.password": {"kafka.security.protocol=SSL", "kafka.ssl.keystore.type=PEM", "kafka.ssl.keystore.location=sealed.pem",
+		"kafka.ssl.key.password=hush"},
+	"kafka.ssl.enabled.protocols":                 {"kafka.security.protocol=SSL", "kafka.ssl.enabled.protocols=TLSv1.3"},
+	"canal.instance.enableDruid":                  {"canal.instance.enableDruid=true"},
+	"canal.instance.pwdPublicKey":                 {"canal.instance.enableDruid=true", "canal.instance.pwdPublicKey=!"},
 	"kafka.ssl.endpoint.identification.algorithm": {"kafka.security.protocol=SSL", "kafka.ssl.endpoint.identification.algorithm="},
 	"canal.file.data.dir":                         {"canal.file.data.dir=/var/lib/canal"},
 	"canal.file.flush.period":                     {"canal.file.flush.period=70"},
@@ -318,6 +342,8 @@ var samples = map[string][]string{
 	"canal.relay.secret.*.file":                   {"canal.relay.secret.canal.instance.dbPassword.file=secret.txt"},
 }
 
+const krb5Line = `kafka.sasl.jaas.config=com.sun.security.auth.module.Krb5LoginModule required useKeyTab=true keyTab="k" principal="p";`
+
 const jaasLine = `kafka.sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required username="u" password="p";`
 
 // TestEveryHonouredKeyCounts sets each honoured key, after the keys that it
@@ -340,6 +366,9 @@ func TestEveryHonouredKeyCounts(t *testing.T) {
 				c.dir = filepath.Join(c.t.TempDir(), "conf")
 				c.write("secret.txt", "from a file\n")
 				c.write("ca.pem", cert)
+				c.write("sealed.pem", cert+sealed(t, key))
+				c.write("krb5.conf", "")
+				c.write("jaas.conf", `KafkaClient { x.PlainLoginModule required username="u" password="p"; };`)
 				c.write("client.pem", cert+key)
 				c.write("client.p12", string(store))
 				for _, line := range lines {
@@ -416,6 +445,21 @@ func TestRefusedKeys(t *testing.T) {
 			t.Errorf("%s is refused although the instance replaces it: %q", name, got)
 		}
 	}
+}
+
+// sealed encrypts a key with the password hush.
+func sealed(t *testing.T, key string) string {
+	t.Helper()
+	block, _ := pem.Decode([]byte(key))
+	private, err := x509.ParsePKCS8PrivateKey(block.Bytes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	der, err := pkcs8.MarshalPrivateKey(private, []byte("hush"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(pem.EncodeToMemory(&pem.Block{Type: "ENCRYPTED PRIVATE KEY", Bytes: der}))
 }
 
 // certificate makes a certificate and its key in PEM form.

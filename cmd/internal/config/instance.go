@@ -10,6 +10,7 @@ import (
 
 	"github.com/canal-relay/canal-relay/cmd/internal/config/identity"
 	"github.com/canal-relay/canal-relay/cmd/internal/config/keys"
+	"github.com/canal-relay/canal-relay/cmd/internal/config/mq"
 	"github.com/canal-relay/canal-relay/cmd/internal/config/properties"
 	"github.com/canal-relay/canal-relay/ha"
 	"github.com/canal-relay/canal-relay/mqstarter"
@@ -80,7 +81,7 @@ func (l *loader) instance(node *Node, name string) (Instance, bool) {
 	r := l.reader(name, files...)
 	if !found {
 		note := Finding{Where: path, Destination: name, Verdict: keys.Ignored}
-		if r.boolean("canal.auto.scan") {
+		if r.Boolean("canal.auto.scan") {
 			note.Note = "no such file: as in Canal with canal.auto.scan=true the destination is not run"
 			l.findings = append(l.findings, note)
 			return Instance{}, false
@@ -91,35 +92,35 @@ func (l *loader) instance(node *Node, name string) (Instance, bool) {
 	i := r.instance(node)
 	r.judge(keys.ScopeInstance)
 	if found {
-		r.checkSecretNames(f)
+		r.CheckSecretNames(f)
 		l.findings = append(l.findings, l.report(f, name)...)
 	}
 	return i, true
 }
 
 func (r *reader) instance(node *Node) Instance {
-	i := Instance{Name: r.destination}
+	i := Instance{Name: r.Destination}
 	r.persistence(&i)
 	i.History = r.history(node)
 	i.Source = r.binlog(node)
 	i.Filter = r.filter()
 	i.Relay = relay.Config{
-		Memory:       int64(r.size("canal.relay.memory")),
-		GTID:         r.boolean("canal.instance.gtidon"),
+		Memory:       int64(r.Size("canal.relay.memory")),
+		GTID:         r.Boolean("canal.instance.gtidon"),
 		Drop:         i.Filter,
-		SimpleDDL:    !r.boolean("canal.instance.filter.druid.ddl"),
-		StatementDML: r.choice("canal.relay.statement.dml", relay.StatementEmit, relay.StatementStop),
+		SimpleDDL:    !r.Boolean("canal.instance.filter.druid.ddl"),
+		StatementDML: r.Choice("canal.relay.statement.dml", relay.StatementEmit, relay.StatementStop),
 	}
 	if i.Relay.Memory < minMemory {
-		r.blame("canal.relay.memory", "%d bytes are too few: choose at least %d MiB", i.Relay.Memory, minMemory>>20)
+		r.Blame("canal.relay.memory", "%d bytes are too few: choose at least %d MiB", i.Relay.Memory, minMemory>>20)
 	}
 	i.Style = r.style()
-	i.Route = r.route()
-	i.Kafka = r.kafkaConfig(i.Route)
+	i.Route = mq.Route(r.Reader)
+	i.Kafka = mq.Kafka(r.Reader, i.Route)
 	i.HA = ha.DefaultConfig().For(node.SessionTimeout)
-	i.HA.DrainTimeout = r.duration("canal.relay.drain.timeout")
+	i.HA.DrainTimeout = r.Duration("canal.relay.drain.timeout")
 	if i.HA.DrainTimeout == 0 {
-		r.blame("canal.relay.drain.timeout", "0 leaves no time for what was sent to be acknowledged: choose a second or more")
+		r.Blame("canal.relay.drain.timeout", "0 leaves no time for what was sent to be acknowledged: choose a second or more")
 	}
 	flush := "canal.zookeeper.flush.period"
 	if node.ZooKeeper == "" {
@@ -128,7 +129,7 @@ func (r *reader) instance(node *Node) Instance {
 	}
 	i.ExactlyOnce = r.exactlyOnce(node, i)
 	const delay = "canal.relay.takeover.delay"
-	if i.TakeoverDelay = r.duration(delay); i.ExactlyOnce != nil && r.First(delay).Value == "" {
+	if i.TakeoverDelay = r.Duration(delay); i.ExactlyOnce != nil && r.First(delay).Value == "" {
 		i.TakeoverDelay = 0 // brokers fence
 	}
 	i.Starter = r.starter(i, flush)
@@ -146,12 +147,12 @@ const minMemory = 1 << 20
 func (r *reader) starter(i Instance, flush string) mqstarter.Config {
 	c := mqstarter.DefaultConfig()
 	c.Destination = i.Name
-	c.Headers = r.boolean("canal.relay.headers")
+	c.Headers = r.Boolean("canal.relay.headers")
 	c.Limit = max(c.Limit-mqstarter.DefaultLimit+i.Kafka.MaxRequestBytes-recordOverhead, 1<<10)
 	c.DrainTimeout = i.HA.DrainTimeout
-	c.FlushPeriod = r.units(flush, time.Millisecond)
+	c.FlushPeriod = r.Units(flush, time.Millisecond)
 	if c.FlushPeriod == 0 {
-		r.blame(flush, "0 is no period: choose 1 or more milliseconds")
+		r.Blame(flush, "0 is no period: choose 1 or more milliseconds")
 	}
 	c.Router, _ = route.New(i.Route) // what is wrong with it, r.route has noted
 	return c
@@ -167,9 +168,9 @@ func routing(i *Instance) string {
 // packets reads what concerns protobuf messages. Their form is Canal's choice:
 // the one with the batch's number wherever it has not looked into the entries.
 func (r *reader) packets(i *Instance) {
-	size := int(r.number("canal.mq.canalBatchSize", 1, 1<<20)) << 10
-	raw := r.boolean("canal.instance.memory.rawEntry")
-	if r.boolean("canal.mq.flatMessage") {
+	size := int(r.Number("canal.mq.canalBatchSize", 1, 1<<20)) << 10
+	raw := r.Boolean("canal.instance.memory.rawEntry")
+	if r.Boolean("canal.mq.flatMessage") {
 		return
 	}
 	routed := i.Route.DynamicTopic != "" || i.Route.PartitionHash != ""
@@ -191,71 +192,71 @@ const recordOverhead = 256
 // persistence reads where the position is kept and whether structures are.
 func (r *reader) persistence(i *Instance) {
 	key := "canal.instance." + i.Name + ".spring.xml"
-	xml := r.text(key)
+	xml := r.Text(key)
 	if xml == "" {
 		key = "canal.instance.global.spring.xml"
-		xml = r.text(key)
+		xml = r.Text(key)
 	}
 	if strings.Contains(xml, "group-instance.xml") {
-		r.blame(key, "%s", keys.For("canal.instance.master1.address").Note)
+		r.Blame(key, "%s", keys.For("canal.instance.master1.address").Note)
 	}
 	const tsdb = "canal.instance.tsdb.enable"
-	i.Structures = r.boolean(tsdb) && (r.Raw(tsdb).Value != "" || !strings.Contains(xml, "memory-instance.xml"))
+	i.Structures = r.Boolean(tsdb) && (r.Raw(tsdb).Value != "" || !strings.Contains(xml, "memory-instance.xml"))
 	i.MetaFile = filepath.Join(r.dataDir(), i.Name, "meta.dat")
 }
 
 // dataDir is canal.file.data.dir. Canal runs in bin, beside conf, so that its
 // ../conf is the directory of the configuration, whatever ours is called.
 func (r *reader) dataDir() string {
-	dir := filepath.FromSlash(r.text("canal.file.data.dir"))
+	dir := filepath.FromSlash(r.Text("canal.file.data.dir"))
 	switch {
 	case filepath.Clean(dir) == filepath.FromSlash("../conf"):
-		return r.dir
+		return r.Dir
 	case filepath.IsAbs(dir):
 		return dir
 	}
-	return filepath.Join(r.dir, "..", "bin", dir)
+	return filepath.Join(r.Dir, "..", "bin", dir)
 }
 
 func (r *reader) filter() filter.Config {
 	c := filter.Config{
-		Regex:      r.text("canal.instance.filter.regex"),
-		BlackRegex: r.text("canal.instance.filter.black.regex"),
-		Field:      r.text("canal.instance.filter.field"),
-		BlackField: r.text("canal.instance.filter.black.field"),
-		DMLInsert:  r.boolean("canal.instance.filter.dml.insert"),
-		DMLUpdate:  r.boolean("canal.instance.filter.dml.update"),
-		DMLDelete:  r.boolean("canal.instance.filter.dml.delete"),
-		Rows:       r.boolean("canal.instance.filter.rows"),
-		QueryDML:   r.boolean("canal.instance.filter.query.dml"),
-		QueryDDL:   r.boolean("canal.instance.filter.query.ddl"),
-		QueryDCL:   r.boolean("canal.instance.filter.query.dcl"),
+		Regex:      r.Text("canal.instance.filter.regex"),
+		BlackRegex: r.Text("canal.instance.filter.black.regex"),
+		Field:      r.Text("canal.instance.filter.field"),
+		BlackField: r.Text("canal.instance.filter.black.field"),
+		DMLInsert:  r.Boolean("canal.instance.filter.dml.insert"),
+		DMLUpdate:  r.Boolean("canal.instance.filter.dml.update"),
+		DMLDelete:  r.Boolean("canal.instance.filter.dml.delete"),
+		Rows:       r.Boolean("canal.instance.filter.rows"),
+		QueryDML:   r.Boolean("canal.instance.filter.query.dml"),
+		QueryDDL:   r.Boolean("canal.instance.filter.query.ddl"),
+		QueryDCL:   r.Boolean("canal.instance.filter.query.dcl"),
 
-		Transactions: r.boolean("canal.instance.filter.transaction.entry"),
+		Transactions: r.Boolean("canal.instance.filter.transaction.entry"),
 	}
 	if _, err := filter.New(filter.Config{Regex: c.Regex}); err != nil {
-		r.blameErr("canal.instance.filter.regex", err)
+		r.BlameErr("canal.instance.filter.regex", err)
 	}
 	if _, err := filter.New(filter.Config{BlackRegex: c.BlackRegex}); err != nil {
-		r.blameErr("canal.instance.filter.black.regex", err)
+		r.BlameErr("canal.instance.filter.black.regex", err)
 	}
 	return c
 }
 
 func (r *reader) style() event.Style {
 	const key = "canal.instance.connectionCharset"
-	s, err := event.NewStyle(r.zone(), r.boolean("canal.relay.compat.decimal"), r.text(key))
+	s, err := event.NewStyle(r.zone(), r.Boolean("canal.relay.compat.decimal"), r.Text(key))
 	if err != nil {
-		r.blame(key, "%v: name one of the source or of Java, as UTF-8", err)
+		r.Blame(key, "%v: name one of the source or of Java, as UTF-8", err)
 	}
-	s.MySQL = r.choice("canal.relay.values", "canal", "mysql") == "mysql"
+	s.MySQL = r.Choice("canal.relay.values", "canal", "mysql") == "mysql"
 	return s
 }
 
 // zone is canal.relay.time.zone, else TZ, else the system's.
 func (r *reader) zone() *time.Location {
 	const key = "canal.relay.time.zone"
-	name := r.text(key)
+	name := r.Text(key)
 	if name == "" {
 		tz, ok := r.Env("TZ")
 		if !ok {
@@ -266,14 +267,14 @@ func (r *reader) zone() *time.Location {
 		}
 		zone, err := time.LoadLocation(name)
 		if err != nil {
-			r.problems.Add(Problem{Where: properties.Environment, Key: "TZ", What: fmt.Sprintf("%q is not a time zone: write a name as Asia/Shanghai, or set %s", tz, key)})
+			r.Problems.Add(Problem{Where: properties.Environment, Key: "TZ", What: fmt.Sprintf("%q is not a time zone: write a name as Asia/Shanghai, or set %s", tz, key)})
 			return time.UTC
 		}
 		return zone
 	}
 	zone, err := time.LoadLocation(name)
 	if err != nil || name == "Local" {
-		r.blame(key, "%q is not a time zone: write a name as Asia/Shanghai or UTC", name)
+		r.Blame(key, "%q is not a time zone: write a name as Asia/Shanghai or UTC", name)
 		return time.UTC
 	}
 	return zone

@@ -26,8 +26,8 @@ func (r *reader) judge(scopes ...keys.Scope) {
 		if k == nil || k.Verdict != keys.Refused || !slices.Contains(scopes, k.Scope) {
 			continue
 		}
-		if v := r.get(name).Value; !k.Takes(v) {
-			r.blame(name, "%s: %s", shown(k, v), k.Note)
+		if v := r.Get(name).Value; !k.Takes(v) {
+			r.Blame(name, "%s: %s", shown(k, v), k.Note)
 		}
 	}
 }

@@ -28,13 +28,13 @@ type History struct {
 // history reads where the schema history is kept.
 func (r *reader) history(node *Node) History {
 	const store, address = "canal.relay.schema.store", "canal.instance.tsdb.url"
-	h := History{Store: r.text(store), Topic: r.text("canal.relay.schema.topic")}
-	h.Interval = r.units("canal.instance.tsdb.snapshot.interval", time.Hour)
-	h.Expire = r.units("canal.instance.tsdb.snapshot.expire", time.Hour)
+	h := History{Store: r.Text(store), Topic: r.Text("canal.relay.schema.topic")}
+	h.Interval = r.Units("canal.instance.tsdb.snapshot.interval", time.Hour)
+	h.Expire = r.Units("canal.instance.tsdb.snapshot.expire", time.Hour)
 	if h.Topic == "" {
 		h.Topic = node.Cluster + "-schema"
 	}
-	where := r.text(address)
+	where := r.Text(address)
 	text, isMySQL := strings.CutPrefix(where, "jdbc:")
 	isMySQL = isMySQL && strings.HasPrefix(text, "mysql://")
 	switch h.Store {
@@ -47,14 +47,14 @@ func (r *reader) history(node *Node) History {
 		}
 	case StoreKafka, StoreFile, StoreMySQL:
 	default:
-		r.blame(store, "%q: choose kafka, file or mysql", h.Store)
+		r.Blame(store, "%q: choose kafka, file or mysql", h.Store)
 	}
 	if h.Store != StoreMySQL {
 		return h
 	}
 	u, err := url.Parse(text)
 	if !isMySQL || err != nil || u.Host == "" || strings.Trim(u.Path, "/") == "" {
-		r.blame(address, "write jdbc:mysql://host:port/database: the schema history is to be kept there")
+		r.Blame(address, "write jdbc:mysql://host:port/database: the schema history is to be kept there")
 		return h
 	}
 	port := u.Port()
@@ -62,6 +62,6 @@ func (r *reader) history(node *Node) History {
 		port = "3306"
 	}
 	h.MySQL = history.MySQLConfig{Addr: net.JoinHostPort(u.Hostname(), port), Database: strings.Trim(u.Path, "/"),
-		User: r.text("canal.instance.tsdb.dbUsername"), Password: string(r.secret("canal.instance.tsdb.dbPassword"))}
+		User: r.Text("canal.instance.tsdb.dbUsername"), Password: string(r.Secret("canal.instance.tsdb.dbPassword"))}
 	return h
 }

@@ -3,6 +3,7 @@
 package dial
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -36,14 +37,14 @@ func (g *guard) Write(b []byte) (int, error) {
 // when another owner writes.
 type aborter interface{ SetLinger(sec int) error }
 
-// timeout bounds connecting, TLS included.
-const timeout = 3 * time.Second
+const defaultTimeout = 3 * time.Second
 
 // Dialer says how connections are made.
 type Dialer struct {
 	Dial    func(ctx context.Context, network, address string) (net.Conn, error) // nil: net.Dialer's
 	TLS     *tls.Config                                                          // nil: none
 	Allowed func() bool                                                          // whether bytes may go out now; nil: always
+	Timeout time.Duration                                                        // of connecting, TLS included; 0: 3 s
 }
 
 // Connect opens a connection.
@@ -52,7 +53,7 @@ func (d *Dialer) Connect(ctx context.Context, network, address string) (net.Conn
 	if dial == nil {
 		dial = new(net.Dialer).DialContext
 	}
-	ctx, cancel := context.WithTimeout(ctx, timeout)
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(d.Timeout, defaultTimeout))
 	defer cancel()
 	conn, err := dial(ctx, network, address)
 	if a, ok := conn.(aborter); ok && err == nil {

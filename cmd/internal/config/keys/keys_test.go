@@ -63,7 +63,7 @@ func TestFor(t *testing.T) {
 		"canal.instance.shop.lazy":                               "canal.instance.*.lazy",
 		"canal.instance.shop.spring.xml":                         "canal.instance.*.spring.xml",
 		"canal.instance.tsdb.spring.xml":                         "canal.instance.tsdb.spring.xml",
-		"kafka.sasl.login.class":                                 "kafka.sasl.*",
+		"kafka.sasl.something":                                   "kafka.sasl.*",
 		"kafka.anything":                                         "kafka.*",
 		"kafka.":                                                 "",
 		"canal.instance.master1.journal.name":                    "canal.instance.master1.*",

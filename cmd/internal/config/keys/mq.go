@@ -1,9 +1,14 @@
 package keys
 
+import "strings"
+
 const (
 	legacy   = "older name, outdoes the newer one: "
 	retryFor = "a record is tried again until it is acknowledged or the lease is lost"
-	noKrb    = "Kerberos is not available in this version: use SCRAM or PLAIN"
+	javaOnly = "a part of the Java client"
+	noJava   = "a class of your own cannot be loaded here: remove it"
+	tickets  = "tickets and tokens are got anew in time"
+	counts   = "metrics are those of canal-relay"
 )
 
 // mqKeys are those below canal.mq.
@@ -31,9 +36,9 @@ var mqKeys = []Key{
 	{"canal.mq.maxRequestSize", Honoured, ScopeServer, Size, "", legacy + "kafka.max.request.size", nil},
 	{"canal.mq.bufferMemory", Honoured, ScopeServer, Size, "", legacy + "kafka.buffer.memory", nil},
 	{"canal.mq.retries", Ignored, ScopeServer, Number, "", retryFor, nil},
-	{"canal.mq.kafka.kerberos.enable", Refused, ScopeServer, Bool, "false", noKrb, nil},
-	{"canal.mq.kafka.kerberos.krb5.file", Ignored, ScopeServer, Path, "", noKrb, nil},
-	{"canal.mq.kafka.kerberos.jaas.file", Ignored, ScopeServer, Path, "", noKrb, nil},
+	{"canal.mq.kafka.kerberos.enable", Honoured, ScopeServer, Bool, "", legacy + "kafka.kerberos.enable", nil},
+	{"canal.mq.kafka.kerberos.krb5.file", Honoured, ScopeServer, Path, "", legacy + "kafka.kerberos.krb5.file", nil},
+	{"canal.mq.kafka.kerberos.jaas.file", Honoured, ScopeServer, Path, "", legacy + "kafka.kerberos.jaas.file", nil},
 	{"canal.mq.transaction", Ignored, ScopeServer, Bool, "false", "Canal's Kafka mode does not read it either", nil},
 	{"canal.mq.producerGroup", Ignored, ScopeServer, Text, "", otherQueue, nil},
 	{"canal.mq.parallelThreadSize", Ignored, ScopeServer, Number, "", ours, nil},
@@ -54,8 +59,16 @@ var kafkaKeys = []Key{
 	{"kafka.buffer.memory", Honoured, ScopeServer, Size, "33554432", "bytes of records sent and not acknowledged", nil},
 	{"kafka.client.id", Honoured, ScopeServer, Text, "canal-relay", "name that brokers log and set quotas by", nil},
 	{"kafka.security.protocol", Honoured, ScopeServer, Text, "PLAINTEXT", "PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL", nil},
-	{"kafka.sasl.mechanism", Honoured, ScopeServer, Text, "", "PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512", nil},
-	{"kafka.sasl.jaas.config", Honoured, ScopeServer, Password, "", "login module with username=\"…\" password=\"…\"", nil},
+	{"kafka.sasl.mechanism", Honoured, ScopeServer, Text, "GSSAPI", "PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER or GSSAPI (Kerberos)", nil},
+	{"kafka.sasl.jaas.config", Honoured, ScopeServer, Password, "", "login module of the mechanism with its options, as Java's clients have it", nil},
+	{"kafka.sasl.kerberos.service.name", Honoured, ScopeServer, Text, "", "first part of the brokers' principals; may stand in the login module as serviceName", nil},
+	{"kafka.sasl.oauthbearer.token.endpoint.url", Honoured, ScopeServer, Text, "", "server that gives tokens for clientId and clientSecret of the login module, or file:///… with a token", nil},
+	{"kafka.sasl.login.callback.handler.class", Refused, ScopeServer, Text, "", noJava, kafkasOwn},
+	{"kafka.sasl.client.callback.handler.class", Refused, ScopeServer, Text, "", noJava, kafkasOwn},
+	{"kafka.sasl.login.class", Refused, ScopeServer, Text, "", noJava, kafkasOwn},
+	{"kafka.sasl.kerberos.*", Ignored, ScopeServer, Text, "", tickets, nil},
+	{"kafka.sasl.login.*", Ignored, ScopeServer, Text, "", tickets, nil},
+	{"kafka.sasl.oauthbearer.*", Ignored, ScopeServer, Text, "", "brokers check tokens, a client hands them over as they are", nil},
 	{"kafka.ssl.truststore.type", Honoured, ScopeServer, Text, "JKS", "PEM, PKCS12 or JKS", nil},
 	{"kafka.ssl.truststore.location", Honoured, ScopeServer, Path, "", "file of the authorities that brokers' certificates are checked by; blank: the system's", nil},
 	{"kafka.ssl.truststore.certificates", Honoured, ScopeServer, Text, "", "the same as text", nil},
@@ -65,25 +78,55 @@ var kafkaKeys = []Key{
 	{"kafka.ssl.keystore.certificate.chain", Honoured, ScopeServer, Text, "", "the client's certificate as text", nil},
 	{"kafka.ssl.keystore.key", Honoured, ScopeServer, Password, "", "the client's key as text", nil},
 	{"kafka.ssl.keystore.password", Honoured, ScopeServer, Password, "", "password of that store and of the key in it; a PEM file has none", nil},
-	{"kafka.ssl.key.password", Refused, ScopeServer, Password, "", "encrypted keys are not available in this version: give the key in plain PEM, readable by this user only", nil},
+	{"kafka.ssl.key.password", Honoured, ScopeServer, Password, "", "password of the client's key; blank: that of the store", nil},
 	{"kafka.ssl.endpoint.identification.algorithm", Honoured, ScopeServer, Text, "https", "set but blank: the broker's name is not held against its certificate", nil},
-	{"kafka.ssl.protocol", Ignored, ScopeServer, Text, "", "TLS 1.2 and newer are used", nil},
-	{"kafka.ssl.enabled.protocols", Ignored, ScopeServer, Text, "", "TLS 1.2 and newer are used", nil},
-	{"kafka.kerberos.enable", Refused, ScopeServer, Bool, "false", noKrb, nil},
-	{"kafka.kerberos.krb5.file", Ignored, ScopeServer, Path, "", noKrb, nil},
-	{"kafka.kerberos.jaas.file", Ignored, ScopeServer, Path, "", noKrb, nil},
-	{"kafka.sasl.*", Refused, ScopeServer, Text, "", "this way to log in to Kafka is not available in this version", nil},
+	{"kafka.ssl.protocol", Ignored, ScopeServer, Text, "", "see kafka.ssl.enabled.protocols", nil},
+	{"kafka.ssl.enabled.protocols", Honoured, ScopeServer, List, "", "TLSv1.2, TLSv1.3 or both; blank: both", nil},
+	{"kafka.kerberos.enable", Honoured, ScopeServer, Bool, "false", "log in with Kerberos over SASL_PLAINTEXT, with the two files below; for other ways set kafka.security.protocol and kafka.sasl.mechanism", nil},
+	{"kafka.kerberos.krb5.file", Honoured, ScopeServer, Path, "../conf/kerberos/krb5.conf", "where Kerberos' realms are; without kafka.kerberos.enable and not set: the environment's KRB5_CONFIG, else /etc/krb5.conf", nil},
+	{"kafka.kerberos.jaas.file", Honoured, ScopeServer, Path, "../conf/kerberos/jaas.conf", "JAAS file whose section KafkaClient is the login module, where kafka.sasl.jaas.config is not set", nil},
+	{"kafka.sasl.*", Refused, ScopeServer, Text, "", "this setting of SASL has no equal here: remove it", nil},
 	{"kafka.ssl.*", Refused, ScopeServer, Text, "", "this TLS setting has no equal here: remove it", nil},
+	{"kafka.request.timeout.ms", Honoured, ScopeServer, Millis, "", "for a broker to have a batch written and copied; then it is sent again. Blank: 10000", nil},
+	{"kafka.socket.connection.setup.timeout.ms", Honoured, ScopeServer, Millis, "", "to connect to a broker; blank: 3000", nil},
+	{"kafka.connections.max.idle.ms", Honoured, ScopeServer, Millis, "", "after which an unused connection is closed; blank: 300000", nil},
+	{"kafka.metadata.max.age.ms", Honoured, ScopeServer, Millis, "", "after which topics and leaders are looked up anew; blank: 300000", nil},
+	{"kafka.retry.backoff.ms", Honoured, ScopeServer, Millis, "", "before a request is tried again, twice as long each time; blank: 250", nil},
+	{"kafka.retry.backoff.max.ms", Honoured, ScopeServer, Millis, "", "what that grows to; blank: 1000", nil},
+	{"kafka.compression.gzip.level", Honoured, ScopeServer, Number, "", "1 to 9; blank: the codec's own", nil},
+	{"kafka.compression.lz4.level", Honoured, ScopeServer, Number, "", "1 to 17; blank: the codec's own", nil},
+	{"kafka.compression.zstd.level", Honoured, ScopeServer, Number, "", "1 to 22; blank: the codec's own", nil},
 	{"kafka.max.in.flight.requests.per.connection", Ignored, ScopeServer, Number, "1", "several requests are in flight; sequence numbers keep their order", nil},
 	{"kafka.retries", Ignored, ScopeServer, Number, "0", retryFor, nil},
 	{"kafka.delivery.timeout.ms", Ignored, ScopeServer, Millis, "", retryFor, nil},
-	{"kafka.request.timeout.ms", Ignored, ScopeServer, Millis, "", retryFor, nil},
 	{"kafka.max.block.ms", Ignored, ScopeServer, Millis, "", retryFor, nil},
-	{"kafka.retry.backoff.ms", Ignored, ScopeServer, Millis, "", retryFor, nil},
 	{"kafka.enable.idempotence", Ignored, ScopeServer, Bool, "true", "on with acks=all, off otherwise", nil},
+	{"kafka.transaction.timeout.ms", Ignored, ScopeServer, Millis, "", "canal.relay.delivery=exactly-once has its own", nil},
+	{"kafka.reconnect.backoff.ms", Ignored, ScopeServer, Millis, "", "see kafka.retry.backoff.ms", nil},
+	{"kafka.reconnect.backoff.max.ms", Ignored, ScopeServer, Millis, "", "see kafka.retry.backoff.max.ms", nil},
+	{"kafka.socket.connection.setup.timeout.max.ms", Ignored, ScopeServer, Millis, "", "see kafka.socket.connection.setup.timeout.ms", nil},
+	{"kafka.metadata.max.idle.ms", Ignored, ScopeServer, Millis, "", "a topic is remembered for a term", nil},
+	{"kafka.client.dns.lookup", Ignored, ScopeServer, Text, "", "every address of a broker is tried", nil},
+	{"kafka.receive.buffer.bytes", Ignored, ScopeServer, Number, "", "the system sizes socket buffers", nil},
+	{"kafka.send.buffer.bytes", Ignored, ScopeServer, Number, "", "the system sizes socket buffers", nil},
+	{"kafka.interceptor.classes", Refused, ScopeServer, Text, "", noJava, nil},
+	{"kafka.security.providers", Refused, ScopeServer, Text, "", noJava, nil},
+	{"kafka.metric.reporters", Ignored, ScopeServer, Text, "", counts, nil},
+	{"kafka.metrics.*", Ignored, ScopeServer, Text, "", counts, nil},
+	{"kafka.enable.metrics.push", Ignored, ScopeServer, Bool, "", counts, nil},
+	{"kafka.auto.include.jmx.reporter", Ignored, ScopeServer, Bool, "", counts, nil},
+	{"kafka.partitioner.*", Ignored, ScopeServer, Text, "", "partitions are chosen by canal.mq.partition and canal.mq.partitionHash", nil},
+	{"kafka.ssl.cipher.suites", Ignored, ScopeServer, List, "", "Go's own list is used, which has no weak ones", nil},
+	{"kafka.ssl.provider", Ignored, ScopeServer, Text, "", javaOnly, nil},
+	{"kafka.ssl.keymanager.algorithm", Ignored, ScopeServer, Text, "", javaOnly, nil},
+	{"kafka.ssl.trustmanager.algorithm", Ignored, ScopeServer, Text, "", javaOnly, nil},
+	{"kafka.ssl.secure.random.implementation", Ignored, ScopeServer, Text, "", javaOnly, nil},
+	{"kafka.ssl.engine.factory.class", Refused, ScopeServer, Text, "", noJava, kafkasOwn},
 	{"kafka.transactional.id", Refused, ScopeServer, Text, "", "Canal never gets a record out with it: remove it", nil},
 	{"kafka.key.serializer", Ignored, ScopeServer, Text, "", "a class of the Java client", nil},
 	{"kafka.value.serializer", Ignored, ScopeServer, Text, "", "a class of the Java client", nil},
-	{"kafka.partitioner.class", Ignored, ScopeServer, Text, "", "partitions are chosen by canal.mq.partition and canal.mq.partitionHash", nil},
 	{"kafka.*", Unknown, ScopeServer, Text, "", "no setting here is its equal", nil},
 }
+
+// kafkasOwn accepts classes that come with Kafka.
+func kafkasOwn(class string) bool { return strings.HasPrefix(class, "org.apache.kafka.") }

@@ -108,7 +108,7 @@ func TestStores(t *testing.T) {
 			}
 			roots, err := security.Roots(strings.ToLower(kind), trust[kind], password)
 			must(t, err)
-			pair, err := security.Pair(kind, own[kind], nil, password)
+			pair, err := security.Pair(kind, own[kind], nil, password, "")
 			must(t, err)
 			client := security.Config(roots, []tls.Certificate{pair}, security.Name)
 			client.ServerName = "db1"
@@ -120,7 +120,7 @@ func TestStores(t *testing.T) {
 			if _, err := security.Roots(kind, trust[kind], "wrong"); err == nil || strings.Contains(err.Error(), "wrong") {
 				t.Errorf("wrong password: %v", err)
 			}
-			if _, err := security.Pair(kind, own[kind], nil, "wrong"); err == nil {
+			if _, err := security.Pair(kind, own[kind], nil, "wrong", ""); err == nil {
 				t.Error("wrong password of the key")
 			}
 		})
@@ -137,7 +137,7 @@ func TestChecks(t *testing.T) {
 	must(t, err)
 	strangers, err := security.Roots(security.PEM, others["PEM"], "")
 	must(t, err)
-	pair, err := security.Pair(security.PEM, own["PEM"], nil, "")
+	pair, err := security.Pair(security.PEM, own["PEM"], nil, "", "")
 	must(t, err)
 	server := &tls.Config{Certificates: []tls.Certificate{pair}}
 	for _, tt := range []struct {

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/pavlo-v-chernykh/keystore-go/v4"
+	"github.com/youmark/pkcs8"
 	"software.sslmate.com/src/go-pkcs12"
 )
 
@@ -32,11 +33,21 @@ func KindOf(store []byte) string {
 	return PEM
 }
 
+// form is the kind by which a store is read: as in Java, one that is told to be
+// JKS or PKCS12 may be either.
+func form(kind string, store []byte) string {
+	kind = strings.ToUpper(kind)
+	if found := KindOf(store); found != PEM && (kind == JKS || kind == PKCS12) {
+		return found
+	}
+	return kind
+}
+
 // Roots reads the certificates of a store: the authorities that are trusted.
 func Roots(kind string, store []byte, password string) (*x509.CertPool, error) {
 	var certs []*x509.Certificate
 	var err error
-	switch strings.ToUpper(kind) {
+	switch form(kind, store) {
 	case PEM:
 		pool := x509.NewCertPool()
 		if !pool.AppendCertsFromPEM(store) {
@@ -69,16 +80,23 @@ func Roots(kind string, store []byte, password string) (*x509.CertPool, error) {
 }
 
 // Pair reads a certificate with its key. key is PEM text; empty when the store
-// has it.
-func Pair(kind string, store, key []byte, password string) (tls.Certificate, error) {
-	switch strings.ToUpper(kind) {
+// has it. keyPassword is the key's own password; empty when it is the store's.
+func Pair(kind string, store, key []byte, password, keyPassword string) (tls.Certificate, error) {
+	if keyPassword == "" {
+		keyPassword = password
+	}
+	switch form(kind, store) {
 	case PEM:
 		if len(key) == 0 {
 			key = store // one file with both
 		}
+		key, err := opened(key, keyPassword)
+		if err != nil {
+			return tls.Certificate{}, err
+		}
 		pair, err := tls.X509KeyPair(store, key)
 		if err != nil {
-			return pair, fmt.Errorf("%w: it must hold a certificate and its unencrypted key in PEM form", err)
+			return pair, fmt.Errorf("%w: it must hold a certificate and its key in PEM form", err)
 		}
 		return pair, nil
 	case PKCS12:
@@ -92,9 +110,31 @@ func Pair(kind string, store, key []byte, password string) (tls.Certificate, err
 		}
 		return pair, nil
 	case JKS:
-		return javaPair(store, password)
+		return javaPair(store, password, keyPassword)
 	}
 	return tls.Certificate{}, fmt.Errorf("%q: choose PEM, PKCS12 or JKS", kind)
+}
+
+// opened replaces an encrypted key in PEM text by the plain one.
+func opened(text []byte, password string) ([]byte, error) {
+	for rest := text; ; {
+		var block *pem.Block
+		if block, rest = pem.Decode(rest); block == nil {
+			return text, nil
+		}
+		if block.Type != "ENCRYPTED PRIVATE KEY" {
+			continue
+		}
+		key, err := pkcs8.ParsePKCS8PrivateKey(block.Bytes, []byte(password))
+		if err != nil {
+			return nil, errors.New("its key is encrypted and cannot be read: is the key's password right?")
+		}
+		der, err := x509.MarshalPKCS8PrivateKey(key)
+		if err != nil {
+			return nil, err
+		}
+		return pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), nil
+	}
 }
 
 func java(store []byte, password string) (keystore.KeyStore, error) {
@@ -128,7 +168,7 @@ func javaRoots(store []byte, password string) (certs []*x509.Certificate, err er
 	return certs, nil
 }
 
-func javaPair(store []byte, password string) (pair tls.Certificate, err error) {
+func javaPair(store []byte, password, keyPassword string) (pair tls.Certificate, err error) {
 	ks, err := java(store, password)
 	if err != nil {
 		return pair, err
@@ -137,7 +177,7 @@ func javaPair(store []byte, password string) (pair tls.Certificate, err error) {
 		if !ks.IsPrivateKeyEntry(alias) {
 			continue
 		}
-		e, err := ks.GetPrivateKeyEntry(alias, []byte(password))
+		e, err := ks.GetPrivateKeyEntry(alias, []byte(keyPassword))
 		if err != nil {
 			return pair, fmt.Errorf("key %s: %w", alias, err)
 		}

@@ -1,0 +1,2 @@
+// Package mq reads how changes are routed, and how Kafka is reached.
+package mq
