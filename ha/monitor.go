@@ -34,6 +34,7 @@ type Monitor struct {
 
 	term  *term         // the running or latest one; owned by Run
 	pause time.Duration // before the next campaign after a failure; owned by Run
+	brief time.Duration // before the next term of the same ownership; owned by Run
 }
 
 // NewMonitor returns a Monitor for destination that runs s in its terms.
@@ -158,6 +159,13 @@ func (m *Monitor) own(ctx context.Context, l Lease) end {
 			return e
 		case errors.Is(e.cause, ErrReload):
 			fallback, rejected, s = s, nil, m.take()
+		case e.cause == nil && again(e.err):
+			cause := m.pauseOwning(ctx, l)
+			if errors.Is(cause, ErrReload) {
+				s = m.take()
+			} else if cause != nil {
+				return end{cause: cause}
+			}
 		case e.cause == nil && fallback != nil && m.onTrial():
 			rejected, s, fallback = s, fallback, nil
 			m.keep(s)
@@ -167,6 +175,43 @@ func (m *Monitor) own(ctx context.Context, l Lease) end {
 		default:
 			return e
 		}
+	}
+}
+
+// againPause is the time between two terms of an ownership, the first of which
+// asked for the second. A term that ran so long was not in vain.
+const (
+	againPause = 100 * time.Millisecond
+	againLimit = 5 * time.Second
+)
+
+// again reports whether a term ended to begin anew in the same ownership.
+func again(err error) bool {
+	var a interface{ Again() bool }
+	return errors.As(err, &a) && a.Again()
+}
+
+// pauseOwning waits before the next term of the same ownership. It returns why
+// there must not be one, or ErrReload.
+func (m *Monitor) pauseOwning(ctx context.Context, l Lease) error {
+	if time.Since(m.term.began) > againLimit {
+		m.brief = 0
+	}
+	m.brief = min(max(2*m.brief, againPause), againLimit)
+	timer := time.NewTimer(m.brief - rand.N(m.brief/4))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case err := <-l.Lost():
+		return err
+	case <-ctx.Done():
+		if errors.Is(context.Cause(ctx), ErrRemoved) {
+			return ErrRemoved
+		}
+		return ErrShutdown
+	case <-m.reloaded:
+		return ErrReload
 	}
 }
 

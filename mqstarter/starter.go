@@ -12,6 +12,7 @@ import (
 	"github.com/canal-relay/canal-relay/mqstarter/message"
 	"github.com/canal-relay/canal-relay/mqstarter/oversize"
 	"github.com/canal-relay/canal-relay/mqstarter/repeats"
+	"github.com/canal-relay/canal-relay/mqstarter/resume"
 	"github.com/canal-relay/canal-relay/mqstarter/route"
 	"github.com/canal-relay/canal-relay/mqstarter/target"
 	"github.com/canal-relay/canal-relay/relay/event"
@@ -198,10 +199,7 @@ func (s *Starter) run(ctx context.Context, epoch int64) error {
 	if err != nil {
 		return fmt.Errorf("set up producer: %w", err)
 	}
-	from, err := producer.Claim(ctx, epoch)
-	if errors.Is(err, position.ErrNone) {
-		from, err = position.Resume{Position: saved.Position}, nil
-	}
+	from, err := resume.Claim(ctx, producer, saved, epoch, s.log)
 	var source Source
 	if err != nil {
 		err = fmt.Errorf("claim destination: %w", err)
@@ -227,7 +225,8 @@ func (s *Starter) run(ctx context.Context, epoch int64) error {
 func (t *term) readersHave(saved position.Saved, from position.Resume) *repeats.Filter {
 	scanner, can := t.producer.(repeats.Scanner)
 	ends, told := t.source.(Ender)
-	if !can || !told || saved.IsZero() {
+	_, together := t.producer.(resume.Beginner)
+	if !can || !told || together || saved.IsZero() {
 		return nil
 	}
 	c := repeats.Config{Destination: t.config.Destination, Epoch: t.epoch, Saved: saved, From: from.Position, End: ends.End,

@@ -313,8 +313,8 @@ func (a *assembler) add(c event.Change, n int) error {
 	if a.row <= a.sent {
 		return nil
 	}
-	if c.Row < a.sent {
-		return fmt.Errorf("%w: rows up to %d of the transaction were sent, which is within an event of rows %d to %d; the settings that decide what is sent have changed since", binlog.ErrStart, a.sent, c.Row, a.row-1)
+	if err := c.SkipTo(a.sent); err != nil { // another server may put the same rows into larger events
+		return fmt.Errorf("%w: rows up to %d of the transaction were sent: %w", binlog.ErrStart, a.sent, err)
 	}
 	a.named(&c)
 	if a.bare {

@@ -282,3 +282,31 @@ func TestUnreachable(t *testing.T) {
 		}
 	}
 }
+
+// TestResumeWithinAnEvent: rows that were sent are not sent again, also where
+// the source that is read now has them in one event with others.
+func TestResumeWithinAnEvent(t *testing.T) {
+	l := binlogtest.NewLog("binlog.000001", 0)
+	l.Transaction("d", "t", []byte("v"), 11, 12, 13, 14, 15, 16)
+	l.Transaction("d", "t", []byte("v"), 21, 22)
+	s := binlogtest.Start(t, "9.7.4", l)
+	s.Define("d", "t", binlogtest.CreateTable)
+	for sent := range uint64(7) {
+		from := position.Resume{Position: position.Position{File: "binlog.000001", Offset: 4}, Sent: sent}
+		c := config(t, `d\.t`, reader(t, s, nil))
+		want := 8 - int(sent)
+		var first []byte
+		got := rowsOf(follow(t, New(c, from, reader(t, s, nil), nil, nil), func(b []seen) bool { return len(rowsOf(b)) >= want }, func(b *event.Batch) {
+			for i := range b.Changes {
+				first = append(first, b.Changes[i].Image[1])
+			}
+		}))
+		begin := fmt.Sprintf("%s:1#%d", binlogtest.UUID, sent)
+		if sent == 6 {
+			begin = binlogtest.UUID + ":2#0"
+		}
+		if len(got) != want || got[0] != begin || first[0] != byte(11+sent) && sent < 6 {
+			t.Errorf("%d rows were sent: got %v, the first with id %v", sent, got, first)
+		}
+	}
+}

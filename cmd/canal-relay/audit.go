@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -17,6 +15,12 @@ import (
 	"github.com/canal-relay/canal-relay/cmd/internal/exit"
 	"github.com/canal-relay/canal-relay/cmd/internal/operate"
 	"github.com/canal-relay/canal-relay/mqstarter/kafka/topicreader"
+)
+
+// What a reader sees of Kafka transactions, by the names that consumers know.
+const (
+	readCommitted   = "read_committed"
+	readUncommitted = "read_uncommitted"
 )
 
 // auditing is one run of audit.
@@ -64,10 +68,10 @@ audit could not be made.`,
 	flags.StringArrayVar(&a.topics, "topic", nil, "read this topic (may be repeated); default: that of canal.mq.topic")
 	flags.StringVar(&a.from, "from", "", "begin at this time, or at this offset in every partition")
 	flags.StringVar(&a.to, "to", "", "end before this time, or before this offset in every partition")
-	flags.StringVar(&a.isolation, "isolation", "read_uncommitted", "read_committed passes over what transactions did not commit")
+	flags.StringVar(&a.isolation, "isolation", "", "read_committed passes over what transactions did not commit, read_uncommitted does not; default: the former with canal.relay.delivery=exactly-once")
 	flags.BoolVar(&a.source, "source", false, "compare with the source's binlog, change by change")
 	flags.StringVar(&a.sourceFrom, "source-from", "", "with --source: begin at FILE:OFFSET, FILE or a GTID set instead of the oldest file")
-	flags.BoolVar(&a.once, "no-repeats", false, "any repeat is a fault")
+	flags.BoolVar(&a.once, "no-repeats", false, "any repeat is a fault; so it is in exactly-once for those who read what is committed")
 	flags.BoolVar(&a.json, "json", false, "print JSON instead of text")
 	return cmd
 }
@@ -81,6 +85,13 @@ func (a *auditing) run(ctx context.Context) error {
 	if err != nil {
 		return usage(err)
 	}
+	if a.isolation == "" {
+		a.isolation = readUncommitted
+		if i.ExactlyOnce != nil {
+			a.isolation = readCommitted
+		}
+	}
+	a.once = a.once || i.ExactlyOnce != nil && a.isolation == readCommitted
 	o, err := a.options(i)
 	if err != nil {
 		return usage(err)
@@ -121,9 +132,9 @@ func (a *auditing) options(i *config.Instance) (audit.Options, error) {
 		return o, errors.New("the topics depend on tables (canal.mq.dynamicTopic): name them with --topic")
 	}
 	switch a.isolation {
-	case "read_committed":
+	case readCommitted:
 		o.Topics.Committed = true
-	case "read_uncommitted":
+	case readUncommitted:
 	default:
 		return o, fmt.Errorf("--isolation %q: choose read_committed or read_uncommitted", a.isolation)
 	}
@@ -136,24 +147,11 @@ func (a *auditing) options(i *config.Instance) (audit.Options, error) {
 		return o, errors.New("--source finds changes by their headers: canal.relay.headers is false")
 	}
 	var err error
-	if o.Topics.From, err = bound("--from", a.from); err != nil {
-		return o, err
+	if o.Topics.From, err = topicreader.ParseBound(a.from); err != nil {
+		return o, fmt.Errorf("--from %w", err)
 	}
-	o.Topics.To, err = bound("--to", a.to)
-	return o, err
-}
-
-// bound reads a time or an offset.
-func bound(flag, text string) (topicreader.Bound, error) {
-	if text == "" {
-		return topicreader.Bound{}, nil
+	if o.Topics.To, err = topicreader.ParseBound(a.to); err != nil {
+		return o, fmt.Errorf("--to %w", err)
 	}
-	if n, err := strconv.ParseInt(text, 10, 64); err == nil && n >= 0 {
-		return topicreader.Bound{Offset: n}, nil
-	}
-	t, err := time.Parse(time.RFC3339, text)
-	if err != nil {
-		return topicreader.Bound{}, fmt.Errorf("%s %q: write a time as 2026-11-30T09:00:00Z, or an offset", flag, text)
-	}
-	return topicreader.Bound{Time: t}, nil
+	return o, nil
 }

@@ -86,7 +86,7 @@ func (c *check) run(ctx context.Context) error {
 			instance := node.Instances[i].ForTail()
 			c.patterns(&instance)
 			c.source(ctx, node, &instance)
-			c.kafka(ctx, &instance)
+			c.kafka(ctx, node, &instance)
 		}
 	}
 	if err := c.print(); err != nil {
@@ -219,7 +219,7 @@ func (c *check) settings(where string, r binlog.Report) {
 	}
 }
 
-func (c *check) kafka(ctx context.Context, i *config.Instance) {
+func (c *check) kafka(ctx context.Context, node *config.Node, i *config.Instance) {
 	where := i.Name + ": Kafka " + strings.Join(i.Kafka.Brokers, ",")
 	producer, err := kafka.New(i.Kafka, slog.New(slog.DiscardHandler))
 	if err != nil {
@@ -230,6 +230,10 @@ func (c *check) kafka(ctx context.Context, i *config.Instance) {
 	defer cancel()
 	defer func() { _ = producer.Close(ctx) }() // nothing was sent
 	found := producer.Check(ctx)
+	if len(found) == 0 && i.ExactlyOnce != nil {
+		found = producer.CheckTransactions(ctx, i.ExactlyOnce.Topic)
+		c.exactlyOnce(where, node, i)
+	}
 	for _, f := range found {
 		l := levelError
 		if f.Warning {
@@ -244,6 +248,16 @@ func (c *check) kafka(ctx context.Context, i *config.Instance) {
 	if len(found) == 0 {
 		c.add(levelOK, where, "reachable, topics as they should be: %s", strings.Join(slices.Sorted(maps.Keys(i.Kafka.Topics)), ", "))
 	}
+}
+
+// exactlyOnce says what cannot be asked for.
+func (c *check) exactlyOnce(where string, node *config.Node, i *config.Instance) {
+	if node.Cluster == keys.For("canal.relay.cluster").Default {
+		c.add(levelWarning, where, "canal.relay.cluster is %s, the default: another set of nodes with it and a destination %s would take the transactional id away; "+
+			"give this set a name of its own", node.Cluster, i.Name)
+	}
+	c.add(levelOK, where, "exactly-once: transactional id %s, which with ACLs needs Write and Describe on TransactionalId; positions in topic %s, which needs Read, Write and Describe; "+
+		"readers need isolation.level=read_committed", i.ExactlyOnce.ID, i.ExactlyOnce.Topic)
 }
 
 func (c *check) print() error {

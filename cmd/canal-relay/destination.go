@@ -10,6 +10,7 @@ import (
 	"github.com/canal-relay/canal-relay/metrics"
 	"github.com/canal-relay/canal-relay/mqstarter"
 	"github.com/canal-relay/canal-relay/mqstarter/kafka"
+	"github.com/canal-relay/canal-relay/mqstarter/kafka/schematopic"
 	"github.com/canal-relay/canal-relay/mqstarter/message"
 	"github.com/canal-relay/canal-relay/relay"
 	"github.com/canal-relay/canal-relay/relay/binlog"
@@ -47,6 +48,10 @@ func newStarter(node *config.Node, i *config.Instance, cursor mqstarter.Cursor, 
 		return newSource(i, from, reader, reader, newHistory(i, log), d, log)
 	}
 	dial := func() (mqstarter.Producer, error) { return kafka.New(i.Kafka, log) }
+	if i.ExactlyOnce != nil {
+		transactions := kafka.NewTransactions(i.Kafka, *i.ExactlyOnce, log)
+		dial = func() (mqstarter.Producer, error) { return transactions.Producer() }
+	}
 	return &starter{Starter: mqstarter.New(c, cursor, open, dial, d, log), memory: i.Relay.Memory, metrics: d}, nil
 }
 
@@ -81,7 +86,7 @@ func newHistory(i *config.Instance, log *slog.Logger) storedHistory {
 	case config.StoreMySQL:
 		return history.NewMySQL(i.History.MySQL, i.Name, log)
 	}
-	return kafka.NewHistory(i.Kafka, i.History.Topic, i.Name, log)
+	return schematopic.New(i.Kafka, i.History.Topic, i.Name, log)
 }
 
 // source is a relay with what it reads from: built for a term, gone with it.

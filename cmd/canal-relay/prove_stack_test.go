@@ -6,6 +6,7 @@ import (
 	"context"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/go-mysql-org/go-mysql/client"
 
@@ -41,6 +42,9 @@ func (w *world) audit(ctx context.Context, conn *client.Conn) *audit.Report {
 	defer stop()
 	o := audit.Options{Destination: w.name, Read: readChanges, Once: w.once(), Source: source, Whole: true, Follow: true,
 		Topics: topicreader.Config{Kafka: kafka.DefaultConfig(), Topics: []string{w.name}, Committed: w.once()}}
+	if w.once() {
+		o.Linger = time.Second
+	}
 	if w.conf.Destinations[w.name]["canal.relay.headers"] == "false" {
 		w.Fatal("an audit against the binlog needs headers")
 	}

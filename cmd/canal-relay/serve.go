@@ -194,6 +194,9 @@ func (n *node) destination(i *config.Instance) (*destination, error) {
 		}
 	}
 	routing := i.Starter.Routing
+	if i.ExactlyOnce != nil {
+		i.ExactlyOnce.Routing = routing
+	}
 	var elector ha.Elector = ha.Static{}
 	d.cursor = &notedCursor{Cursor: position.NewFile(i.MetaFile, i.Name, i.Relay.GTID, routing)}
 	if n.zk != nil {
@@ -204,6 +207,9 @@ func (n *node) destination(i *config.Instance) (*destination, error) {
 			Cursor: n.zk.Cursor(i.Name, zookeeper.CursorConfig{GTIDOn: i.Relay.GTID, Routing: routing}),
 			file:   position.NewFile(i.MetaFile, i.Name, i.Relay.GTID, routing), path: i.MetaFile, log: log}
 		i.Kafka.Allowed = func() bool { return n.zk.Holds(i.Name) }
+		if i.ExactlyOnce != nil {
+			i.ExactlyOnce.Identity = n.zk.Identity
+		}
 	}
 	s, err := newStarter(n.config, i, d.cursor, d.metrics, log)
 	if err != nil {

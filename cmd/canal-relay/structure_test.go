@@ -66,17 +66,23 @@ var allowed = map[string][]string{
 		"metrics", "relay/buffer", "relay/binlog", "relay/binlog/parse", "relay/binlog/track", "relay/binlog/wire", "relay/event", "relay/event/charset", "relay/event/column", "relay/filter", "relay/position", "relay/schema", "relay/schema/ddl", "relay/schema/ddl/simple",
 		"relay/event/tablemap", "relay/sqltext", "relay/pace", "relay/rekey",
 	},
-	"mqstarter/message": {"relay/event", "relay/position"},
-	"mqstarter/kafka":   {"mqstarter/kafka/tail", "mqstarter/kafka/login", "mqstarter/message", "relay/position", "relay/schema"},
+	"mqstarter/message":         {"relay/event", "relay/position"},
+	"mqstarter/kafka/positions": {"relay/position"},
+	"mqstarter/kafka":           {"mqstarter/kafka/dial", "mqstarter/kafka/login", "mqstarter/kafka/positions", "mqstarter/kafka/tail", "mqstarter/message", "relay/position"},
+	// opens connections that nothing is written to without leave
+	"mqstarter/kafka/dial": {},
 	// reads the ends of partitions
-	"mqstarter/kafka/tail": {"mqstarter/message"},
+	"mqstarter/kafka/tail":        {"mqstarter/message"},
+	"mqstarter/kafka/schematopic": {"mqstarter/kafka", "relay/position", "relay/schema"},
+	// decides between readers' record and the cursor
+	"mqstarter/resume": {"relay/position"},
 	// finds the records that readers have from an earlier term
 	"mqstarter/repeats": {"metrics", "mqstarter/message", "relay/event", "relay/position"},
 	// what becomes of changes that are too large
 	"mqstarter/oversize":          {},
 	"mqstarter/kafka/topicreader": {"mqstarter/kafka"},
 	"mqstarter": {
-		"metrics", "mqstarter/message", "mqstarter/oversize", "mqstarter/repeats", "mqstarter/route", "mqstarter/target", "relay/event", "relay/position",
+		"metrics", "mqstarter/message", "mqstarter/oversize", "mqstarter/repeats", "mqstarter/resume", "mqstarter/route", "mqstarter/target", "relay/event", "relay/position",
 	},
 }
 

@@ -17,10 +17,11 @@ func main() {
 	bin := flag.String("bin", "bin/canal-relay", "the relay's binary")
 	scale := flag.Float64("scale", 1, "size of the backlogs, as a part of the full ones")
 	compression := flag.String("compression", "none", "kafka.compression.type")
+	delivery := flag.String("delivery", "at-least-once", "canal.relay.delivery; exactly-once measures at-least-once beside it")
 	only := flag.String("only", "", "one workload: bulk, single or update")
 	profile := flag.String("profile", "", "write a CPU profile of the drain to this file")
 	flag.Parse()
-	b := bench{bin: *bin, compression: *compression, profile: *profile}
+	b := bench{bin: *bin, compression: *compression, delivery: *delivery, profile: *profile}
 	if err := b.run(*scale, *only); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
@@ -29,8 +30,8 @@ func main() {
 
 // bench is one run of the benchmark.
 type bench struct {
-	stack                     local.Stack
-	bin, compression, profile string
+	stack                               local.Stack
+	bin, compression, profile, delivery string
 }
 
 func (b *bench) run(scale float64, only string) error {
@@ -46,14 +47,34 @@ func (b *bench) run(scale float64, only string) error {
 		if only != "" && only != w.name {
 			continue
 		}
+		var base float64
+		if b.delivery == exactlyOnce {
+			plain := *b
+			plain.delivery = "at-least-once"
+			r, err := plain.measure(ctx, w)
+			if err != nil {
+				return fmt.Errorf("%s: %w", w.name, err)
+			}
+			base = r.rate()
+			w.print(r)
+		}
 		r, err := b.measure(ctx, w)
 		if err != nil {
 			return fmt.Errorf("%s: %w", w.name, err)
 		}
-		fmt.Printf("%-8s %10d %10.0f %9.2f %12.0f %9.0f%% %14.1f %7.0f MB\n", w.name, r.rows, r.rate(), r.cpuPerRow(),
-			r.rawRate(), 100*r.rate()/r.rawRate(), float64(r.bytes)/1e6/r.drain.Seconds(), float64(r.peak)/1e6)
+		w.print(r)
+		if base > 0 {
+			fmt.Printf("%-8s %.0f %% of at-least-once\n", w.name, 100*r.rate()/base)
+		}
 	}
 	return nil
+}
+
+const exactlyOnce = "exactly-once"
+
+func (w workload) print(r result) {
+	fmt.Printf("%-8s %10d %10.0f %9.2f %12.0f %9.0f%% %14.1f %7.0f MB\n", w.name, r.rows, r.rate(), r.cpuPerRow(),
+		r.rawRate(), 100*r.rate()/r.rawRate(), float64(r.bytes)/1e6/r.drain.Seconds(), float64(r.peak)/1e6)
 }
 
 type result struct {

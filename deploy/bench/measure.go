@@ -54,6 +54,8 @@ func (b *bench) measure(ctx context.Context, w workload) (result, error) {
 		return r, fmt.Errorf("create topic %s: %w", topic, err)
 	}
 	defer func() { _ = stack.DeleteTopic(context.WithoutCancel(ctx), topic) }()
+	defer func() { _ = stack.DeleteTopic(context.WithoutCancel(ctx), "bench-"+topic+"-positions") }()
+	defer func() { _ = stack.DeleteTopic(context.WithoutCancel(ctx), "bench-"+topic+"-schema") }()
 	if err := b.drain(ctx, w, topic, from, &r); err != nil {
 		return r, err
 	}
@@ -70,7 +72,8 @@ func (b *bench) drain(ctx context.Context, w workload, topic string, from local.
 	defer os.RemoveAll(dir)
 	conf := local.Conf{
 		Server: map[string]string{"canal.zkServers": stack.ZooKeeper, "kafka.bootstrap.servers": stack.Kafka,
-			"kafka.compression.type": b.compression, "canal.relay.http.pprof": fmt.Sprint(b.profile != "")},
+			"kafka.compression.type": b.compression, "canal.relay.http.pprof": fmt.Sprint(b.profile != ""),
+			"canal.relay.delivery": b.delivery, "canal.relay.cluster": "bench-" + topic},
 		Destinations: map[string]map[string]string{topic: {
 			"canal.instance.master.address": stack.MySQL, "canal.instance.dbUsername": stack.User, "canal.instance.dbPassword": stack.Password,
 			"canal.instance.master.journal.name": from.File, "canal.instance.master.position": fmt.Sprint(from.Offset),
@@ -142,7 +145,7 @@ func waitAcked(ctx context.Context, node *local.Node, rows int) error {
 func (w workload) readBack(ctx context.Context, stack local.Stack, conn *client.Conn, topic string) error {
 	rows, sum := 0, uint64(0)
 	var parseErr error
-	err := stack.ReadTopic(ctx, topic, func(rec *kgo.Record) bool {
+	err := stack.ReadCommitted(ctx, topic, func(rec *kgo.Record) bool {
 		var m struct{ Data []struct{ Note string } }
 		if parseErr = json.Unmarshal(rec.Value, &m); parseErr != nil {
 			return false

@@ -39,7 +39,16 @@ func (s Stack) DeleteTopic(ctx context.Context, topic string) error {
 // ReadTopic hands the records of a topic to each, as they come, from the
 // beginning, until it returns false or the context ends.
 func (s Stack) ReadTopic(ctx context.Context, topic string, each func(*kgo.Record) bool) error {
-	cl, err := kgo.NewClient(kgo.SeedBrokers(s.Kafka), kgo.ConsumeTopics(topic),
+	return s.readTopic(ctx, topic, kgo.ReadUncommitted(), each)
+}
+
+// ReadCommitted is as ReadTopic, and passes over what was not committed.
+func (s Stack) ReadCommitted(ctx context.Context, topic string, each func(*kgo.Record) bool) error {
+	return s.readTopic(ctx, topic, kgo.ReadCommitted(), each)
+}
+
+func (s Stack) readTopic(ctx context.Context, topic string, level kgo.IsolationLevel, each func(*kgo.Record) bool) error {
+	cl, err := kgo.NewClient(kgo.SeedBrokers(s.Kafka), kgo.ConsumeTopics(topic), kgo.FetchIsolationLevel(level),
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.FetchMaxBytes(64<<20), kgo.BrokerMaxReadBytes(200<<20),
 		kgo.UnknownTopicRetries(-1))
 	if err != nil {

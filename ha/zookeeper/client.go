@@ -3,6 +3,7 @@ package zookeeper
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"sync"
 
@@ -56,6 +57,23 @@ func (c *Client) Run(ctx context.Context) error { return c.session.Run(ctx) }
 func (c *Client) Connected() bool {
 	s, _ := c.session.Current()
 	return s.Usable()
+}
+
+// Identity tells the tree in which this node's epochs grow from any other, also
+// from one that was set up anew at the same address: by when and in which
+// transaction /otter/canal was created. It waits for a session.
+func (c *Client) Identity(ctx context.Context) (string, error) {
+	if _, err := c.session.Await(ctx); err != nil {
+		return "", fmt.Errorf("read %s: %w", root, err)
+	}
+	n, found, err := c.session.Get(ctx, root)
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("read %s: %w", root, err)
+	case !found:
+		return "", fmt.Errorf("there is no ZooKeeper node %s", root)
+	}
+	return fmt.Sprintf("%x@%d", n.Czxid, n.Ctime), nil
 }
 
 // Shared is an error when another process seems to use this node's address.

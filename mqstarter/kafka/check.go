@@ -38,6 +38,38 @@ func (p *Producer) Check(ctx context.Context) []Finding {
 	return all
 }
 
+// CheckTransactions looks at whether the cluster is fit for exactly-once. It
+// does not claim anything: that would end the owner's term.
+func (p *Producer) CheckTransactions(ctx context.Context, positions string) []Finding {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	var all []Finding
+	answer, err := kmsg.NewPtrApiVersionsRequest().RequestWith(ctx, p.client)
+	if err != nil {
+		return []Finding{{Warning: true, Text: fmt.Sprintf("its version cannot be read: %v", p.reason(err))}}
+	}
+	level := int16(0)
+	for _, f := range answer.FinalizedFeatures {
+		if f.Name == "transaction.version" {
+			level = f.MaxVersionLevel
+		}
+	}
+	if level < 2 {
+		all = append(all, Finding{Warning: true, Text: fmt.Sprintf("transaction.version is %d: a commit that was delayed on its way can end a later transaction; "+
+			"Kafka 4.0 or newer with transaction.version=2 is advised (kafka-features --upgrade --feature transaction.version=2)", level)})
+	}
+	n, err := p.askPartitions(ctx, positions, false)
+	switch {
+	case errors.Is(err, kerr.UnknownTopicOrPartition):
+		all = append(all, Finding{Warning: true, Topic: positions, Text: "does not exist, and is to be created at the first claim"})
+	case err != nil:
+		all = append(all, Finding{Topic: positions, Text: fmt.Sprintf("cannot be looked at: %v", err)})
+	case n != 1:
+		all = append(all, Finding{Topic: positions, Text: fmt.Sprintf("has %d partitions: a position topic has one; name another one as canal.relay.position.topic", n)})
+	}
+	return all
+}
+
 // reason prefers what a broker said to "deadline exceeded".
 func (p *Producer) reason(err error) error {
 	if last := p.last.Load(); last != nil && errors.Is(err, context.DeadlineExceeded) {

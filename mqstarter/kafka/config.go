@@ -12,6 +12,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/canal-relay/canal-relay/mqstarter/kafka/dial"
 	"github.com/canal-relay/canal-relay/mqstarter/kafka/login"
 )
 
@@ -152,8 +153,8 @@ func (c *Config) making(name string) (Create, int32) {
 	return c.Create, c.Partitions
 }
 
-// batchLimit is the most that a batch may have, with its header.
-func (c *Config) batchLimit() int { return max(c.BatchBytes, c.MaxRequestBytes) }
+// BatchLimit is the most that a batch may have, with its header.
+func (c *Config) BatchLimit() int { return max(c.BatchBytes, c.MaxRequestBytes) }
 
 // backOff is the pause before a request is tried again: twice as long each
 // time, and a part of it by chance, so that many destinations do not return
@@ -180,7 +181,7 @@ func (c *Config) Options() ([]kgo.Opt, error) {
 	options := []kgo.Opt{
 		kgo.SeedBrokers(c.Brokers...),
 		kgo.ClientID(c.ClientID),
-		kgo.Dialer(c.dialer()),
+		kgo.Dialer((&dial.Dialer{Dial: c.Dial, TLS: c.TLS, Allowed: c.Allowed, Timeout: c.DialTimeout}).Connect),
 		kgo.ConnIdleTimeout(or(c.IdleTimeout, idleTimeout)),
 		kgo.RetryBackoffFn(c.backOff),
 		kgo.MetadataMinAge(backOffMin), // a moved leader is looked for at once
@@ -190,7 +191,7 @@ func (c *Config) Options() ([]kgo.Opt, error) {
 		kgo.ProducerLinger(c.Linger),
 		kgo.MaxBufferedRecords(math.MaxInt32), // bytes bound them
 		kgo.MaxBufferedBytes(c.BufferBytes),
-		kgo.BrokerMaxWriteBytes(int32(max(100<<20, 2*c.batchLimit()))),
+		kgo.BrokerMaxWriteBytes(int32(max(100<<20, 2*c.BatchLimit()))),
 		kgo.UnknownTopicRetries(-1), // a topic that was seen is waited for
 	}
 	switch c.Acks {

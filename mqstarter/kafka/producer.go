@@ -24,11 +24,12 @@ import (
 	"github.com/canal-relay/canal-relay/relay/position"
 )
 
+// AskPause is the time between two attempts to ask a cluster something.
+const AskPause = 500 * time.Millisecond
+
 const (
-	dialTimeout = 3 * time.Second
-	askTimeout  = 5 * time.Second        // of one attempt to ask a cluster something
-	askPause    = 500 * time.Millisecond // between attempts
-	shutTimeout = 4 * time.Second        // of a broker that accepts connections and closes them
+	askTimeout  = 5 * time.Second // of one attempt to ask a cluster something
+	shutTimeout = 4 * time.Second // of a broker that accepts connections and closes them
 
 	closeGrace  = 200 * time.Millisecond // of closing when there is no time left
 	idleTimeout = 5 * time.Minute        // of connections; brokers close them after ten minutes
@@ -64,7 +65,9 @@ type Producer struct {
 }
 
 // New makes a Producer. It dials nothing.
-func New(c Config, l *slog.Logger) (*Producer, error) {
+func New(c Config, l *slog.Logger) (*Producer, error) { return newProducer(c, l) }
+
+func newProducer(c Config, l *slog.Logger, more ...kgo.Opt) (*Producer, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
@@ -75,7 +78,7 @@ func New(c Config, l *slog.Logger) (*Producer, error) {
 	p := &Producer{config: c, log: l, asking: make(chan struct{}, 1), topics: make(map[string]topic)}
 	p.live, p.cut = context.WithCancel(context.Background())
 	p.record, p.fail = context.WithCancelCause(p.live)
-	p.client, err = kgo.NewClient(append(options, kgo.WithContext(p.live), kgo.WithHooks(p), kgo.ProducerBatchMaxBytesFn(p.batchLimit))...)
+	p.client, err = kgo.NewClient(append(append(options, more...), kgo.WithContext(p.live), kgo.WithHooks(p), kgo.ProducerBatchMaxBytesFn(p.batchLimit))...)
 	if err != nil {
 		p.cut()
 		return nil, fmt.Errorf("set up Kafka client: %w", err)
@@ -140,7 +143,7 @@ func (p *Producer) ask(ctx context.Context, question func(context.Context) error
 		if alert := alertOf(p.reason(err)); alert != nil && ctx.Err() == nil {
 			return named("the broker ends the TLS handshake (%v): does it want a certificate of the client, or another one?", alert)
 		}
-		if err == nil || ctx.Err() != nil || p.live.Err() != nil || refused(err) {
+		if err == nil || ctx.Err() != nil || p.live.Err() != nil || Refused(err) {
 			return err
 		}
 		if p.shuts() {
@@ -148,7 +151,7 @@ func (p *Producer) ask(ctx context.Context, question func(context.Context) error
 		}
 		p.note(err)
 		select {
-		case <-time.After(askPause):
+		case <-time.After(AskPause):
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-p.live.Done():
@@ -167,8 +170,8 @@ func alertOf(err error) error {
 	return nil
 }
 
-// refused tells an answer that will not change from a cluster that is away.
-func refused(err error) bool {
+// Refused tells an answer that will not change from a cluster that is away.
+func Refused(err error) bool {
 	var named *namedError
 	var nothing *login.Error
 	if errors.As(err, &named) || errors.As(err, &nothing) {
@@ -213,7 +216,7 @@ func (p *Producer) OnBrokerConnect(broker kgo.BrokerMetadata, _ time.Duration, _
 	}
 	switch {
 	case p.live.Err() != nil:
-	case err != nil && p.reached.Load() && refused(err):
+	case err != nil && p.reached.Load() && Refused(err):
 		p.abandon(fmt.Errorf("connect to %s:%d: %w", broker.Host, broker.Port, err))
 	case err != nil:
 		p.note(fmt.Errorf("connect to %s:%d: %w", broker.Host, broker.Port, err))

@@ -48,7 +48,7 @@ func (p *Producer) batchLimit(name string) int32 {
 	p.mu.Lock()
 	t, ok := p.topics[name]
 	p.mu.Unlock()
-	limit := p.config.batchLimit()
+	limit := p.config.BatchLimit()
 	if ok {
 		limit = min(limit, t.limit)
 	}
@@ -167,7 +167,7 @@ func (p *Producer) create(ctx context.Context, name string, partitions int32) er
 		}
 		return nil
 	})
-	if err != nil && refused(err) {
+	if err != nil && Refused(err) {
 		return named("topic %s cannot be created: %v: an administrator may create it with %s", name, err, p.command(name, "create", partitions))
 	}
 	return err
@@ -177,7 +177,7 @@ func (p *Producer) create(ctx context.Context, name string, partitions int32) er
 // the request size has to do, and a record that the broker finds too large
 // ends the term all the same.
 func (p *Producer) messageLimit(ctx context.Context, name string) (int, error) {
-	limit := p.config.batchLimit()
+	limit := p.config.BatchLimit()
 	err := p.ask(ctx, func(ctx context.Context) error {
 		request := kmsg.NewPtrDescribeConfigsRequest()
 		resource := kmsg.NewDescribeConfigsRequestResource()

@@ -30,4 +30,5 @@ type Parcel struct {
 	Messages []Message
 	Resume   position.Position // as in event.Batch
 	Rows     uint64            // as in event.Batch
+	Count    int               // rows that it holds; a statement counts as one
 }

@@ -65,6 +65,39 @@ func (l *Layout) CountRows(update bool, present, after, image []byte) (int, erro
 	return rows, nil
 }
 
+// SkipTo drops the rows of a row event that stand before an index in the
+// transaction; one at least must be left.
+func (c *Change) SkipTo(index uint64) error {
+	if index <= c.Row {
+		return nil
+	}
+	n, l, update := int(index-c.Row), c.Layout, c.Kind == Update
+	if l == nil {
+		return fmt.Errorf("skip %d rows of a statement", n)
+	}
+	if err := l.checkBitmaps(update, c.Present, c.PresentAfter, c.Image); err != nil {
+		return err
+	}
+	before := newImage(l, c.Present)
+	var after images
+	if update {
+		after = newImage(l, c.PresentAfter)
+	}
+	at := 0
+	for row := 0; row < n; row++ {
+		next, column := before.skip(l, c.Image, at)
+		if column < 0 && update {
+			next, column = after.skip(l, c.Image, next)
+		}
+		if column >= 0 {
+			return l.broken(column, row)
+		}
+		at = next
+	}
+	c.Image, c.Row, c.Rows = c.Image[at:], c.Row+uint64(n), c.Rows-n
+	return nil
+}
+
 // Images calls each for every row of an update, in order, with the index in Image
 // of the byte behind the row's before image and of that behind its after image.
 func (c *Change) Images(each func(middle, end int)) error {

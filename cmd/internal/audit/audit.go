@@ -31,8 +31,10 @@ type Options struct {
 	// first change of the topics on.
 	Source Source
 	Whole  bool
-	// Follow reads on until the topics hold all that the source has.
+	// Follow reads on until the topics hold all that the source has, and then
+	// for Linger, so that a repeat of the end is seen.
 	Follow bool
+	Linger time.Duration
 
 	Remember int // DefaultRemember if 0
 }
@@ -108,6 +110,7 @@ func newAuditor(o Options, ranges []topicreader.Range) *auditor {
 // read takes the records up to the end, and, when the topics are followed, on
 // to where the source's last change is.
 func (a *auditor) read(ctx context.Context, r *topicreader.Reader) error {
+	wait, lingered := pause, false
 	for {
 		if err := r.Read(ctx, func(record *topicreader.Record) error { return a.record(ctx, record) }); err != nil {
 			return err
@@ -122,11 +125,14 @@ func (a *auditor) read(ctx context.Context, r *topicreader.Reader) error {
 		}
 		if !moved {
 			done, err := a.caughtUp(ctx)
-			if done || err != nil || a.report.Faults(false) > 0 { // what is wrong already does not come right
+			if done && lingered || err != nil || a.report.Faults(false) > 0 { // what is wrong already does not come right
 				return err
 			}
+			if wait = pause; done {
+				wait, lingered = a.Linger, true
+			}
 			select {
-			case <-time.After(pause):
+			case <-time.After(wait):
 			case <-ctx.Done():
 				return ctx.Err()
 			}

@@ -40,6 +40,8 @@ type Instance struct {
 	Route   route.Config
 	Kafka   kafka.Config
 	Starter mqstarter.Config // lacks Message
+	// ExactlyOnce is how; nil for at-least-once. It lacks Routing and Identity.
+	ExactlyOnce *kafka.TransactionConfig
 
 	HA            ha.Config
 	TakeoverDelay time.Duration
@@ -125,7 +127,11 @@ func (r *reader) instance(node *Node) Instance {
 		i.HA.SessionTimeout = 0
 		flush = "canal.file.flush.period"
 	}
-	i.TakeoverDelay = r.Duration("canal.relay.takeover.delay")
+	i.ExactlyOnce = r.exactlyOnce(node, i)
+	const delay = "canal.relay.takeover.delay"
+	if i.TakeoverDelay = r.Duration(delay); i.ExactlyOnce != nil && r.First(delay).Value == "" {
+		i.TakeoverDelay = 0 // brokers fence
+	}
 	i.Starter = r.starter(i, flush)
 	r.packets(&i)
 	r.options(&i, node)

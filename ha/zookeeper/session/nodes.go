@@ -199,13 +199,14 @@ func (c *Client) CreateEphemeral(ctx context.Context, path string, data []byte) 
 type Node struct {
 	Data         []byte
 	Czxid, Mzxid int64           // transactions that created it and wrote it last
+	Ctime        int64           // when it was created, by the server's clock, ms since 1970
 	Version      int32           // of the data
 	Owner        int64           // session of an ephemeral node, otherwise 0
 	Watch        <-chan zk.Event // fires once, when the node changes; nil if not asked for
 }
 
 func newNode(data []byte, s *zk.Stat, watch <-chan zk.Event) Node {
-	return Node{Data: data, Czxid: s.Czxid, Mzxid: s.Mzxid, Version: s.Version, Owner: s.EphemeralOwner, Watch: watch}
+	return Node{Data: data, Czxid: s.Czxid, Mzxid: s.Mzxid, Ctime: s.Ctime, Version: s.Version, Owner: s.EphemeralOwner, Watch: watch}
 }
 
 // Get reads a node; found is false when there is none.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -30,6 +31,21 @@ type Config struct {
 type Bound struct {
 	Time   time.Time
 	Offset int64 // 0 for none
+}
+
+// ParseBound reads an offset, or a time of RFC 3339; empty text is the zero Bound.
+func ParseBound(text string) (Bound, error) {
+	if text == "" {
+		return Bound{}, nil
+	}
+	if n, err := strconv.ParseInt(text, 10, 64); err == nil && n >= 0 {
+		return Bound{Offset: n}, nil
+	}
+	t, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return Bound{}, fmt.Errorf("%q: write a time as 2026-11-30T09:00:00Z, or an offset", text)
+	}
+	return Bound{Time: t}, nil
 }
 
 // Record is one record of a topic. Its bytes are the reader's until the

@@ -1,16 +1,11 @@
 package keys
 
-const (
-	notYet  = "not available in this version: remove it"
-	onlyEOS = "belongs to exactly-once, which is not available in this version: remove it"
-)
-
 // relayKeys are our own. One that is not here is an error.
 var relayKeys = []Key{
-	{"canal.relay.delivery", Refused, ScopeInstance, Text, "at-least-once", "exactly-once is not available in this version: set at-least-once", nil},
+	{"canal.relay.delivery", Honoured, ScopeInstance, Text, "at-least-once", "at-least-once, or exactly-once for readers with isolation.level=read_committed", nil},
 	{"canal.relay.cluster", Honoured, ScopeProcess, Text, "canal-relay", "name of this set of nodes; server ids are made from it and the destination's name", nil},
 	{"canal.relay.session.timeout", Honoured, ScopeProcess, Duration, "6s", "session timeout asked of ZooKeeper", nil},
-	{"canal.relay.takeover.delay", Honoured, ScopeInstance, Duration, "2s", "how long other nodes wait after a running node vanished without the hand-over mark", nil},
+	{"canal.relay.takeover.delay", Honoured, ScopeInstance, Duration, "2s", "how long other nodes wait after a running node vanished without the hand-over mark; 0 with exactly-once, unless set", nil},
 	{"canal.relay.drain.timeout", Honoured, ScopeInstance, Duration, "5s", "how long what was sent may take to be acknowledged on shutdown", nil},
 	{"canal.relay.memory", Honoured, ScopeInstance, Size, "32MiB", "binlog held per destination", nil},
 	{"canal.relay.headers", Honoured, ScopeInstance, Bool, "true", "give records the headers r-dest, r-pos, r-row and r-epoch", nil},
@@ -19,7 +14,7 @@ var relayKeys = []Key{
 	{"canal.relay.topic.partitions", Honoured, ScopeInstance, Number, "", "partitions of topics that the relay makes", nil},
 	{"canal.relay.topic.replication", Honoured, ScopeInstance, Number, "-1", "replicas of topics that the relay makes; -1: as the broker likes", nil},
 	{"canal.relay.partitions.from.topic", Honoured, ScopeInstance, Bool, "false", "rows are spread over the partitions that a topic has when a term begins; canal.mq.partitionsNum and canal.mq.dynamicTopicPartitionNum do not count", nil},
-	{"canal.relay.position.topic", Refused, ScopeInstance, Text, "", onlyEOS, nil},
+	{"canal.relay.position.topic", Honoured, ScopeInstance, Text, "", "exactly-once: topic of the positions; blank: the cluster's name and -positions", nil},
 	{"canal.relay.schema.topic", Honoured, ScopeInstance, Text, "", "topic of the schema history; blank: the cluster's name and -schema", nil},
 	{"canal.relay.schema.store", Honoured, ScopeInstance, Text, "", "where the schema history is kept: kafka, file or mysql (Canal's tables); blank: mysql if canal.instance.tsdb.url is a jdbc:mysql: one, else kafka, without ZooKeeper file", nil},
 	{"canal.relay.deadletter.topic", Honoured, ScopeInstance, Text, "", "topic of dead letters; blank: the cluster's name and -dead-letter", nil},
@@ -29,9 +24,9 @@ var relayKeys = []Key{
 	{"canal.relay.time.zone", Honoured, ScopeInstance, Text, "", "zone of TIMESTAMP texts, as Asia/Shanghai; blank: the environment's TZ, else the system's", nil},
 	{"canal.relay.compat.decimal", Honoured, ScopeInstance, Bool, "false", "drop zero tails of decimals as Canal does", nil},
 	{"canal.relay.pk.update", Honoured, ScopeInstance, Text, "as-canal", "a change of a primary key: as-canal, an UPDATE; split, a DELETE of the old row and an INSERT of the new one, each to the partition of its own key", nil},
-	{"canal.relay.transaction.max.time", Refused, ScopeInstance, Duration, "50ms", onlyEOS, nil},
-	{"canal.relay.transaction.max.rows", Refused, ScopeInstance, Number, "100000", onlyEOS, nil},
-	{"canal.relay.transaction.max.bytes", Refused, ScopeInstance, Size, "16MiB", onlyEOS, nil},
+	{"canal.relay.transaction.max.time", Honoured, ScopeInstance, Duration, "50ms", "exactly-once: how long a Kafka transaction lasts", nil},
+	{"canal.relay.transaction.max.rows", Honoured, ScopeInstance, Number, "100000", "exactly-once: rows at which a Kafka transaction ends", nil},
+	{"canal.relay.transaction.max.bytes", Honoured, ScopeInstance, Size, "16MiB", "exactly-once: bytes of messages at which a Kafka transaction ends", nil},
 	{"canal.relay.zookeeper.auth", Honoured, ScopeProcess, Password, "", "user:password for ZooKeeper's digest scheme; nodes that are made are for that user alone", nil},
 	{"canal.relay.zookeeper.tls.ca", Honoured, ScopeProcess, Path, "", "PEM file of the authorities that ZooKeeper's certificates are checked by, or system; set: connections use TLS", nil},
 	{"canal.relay.zookeeper.tls.certificate", Honoured, ScopeProcess, Path, "", "PEM file of this node's certificate", nil},

@@ -1,8 +1,10 @@
-package kafka
+package schematopic
 
 import (
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
+	"net"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/canal-relay/canal-relay/mqstarter/kafka"
 	"github.com/canal-relay/canal-relay/relay/position"
 	"github.com/canal-relay/canal-relay/relay/schema"
 )
@@ -22,13 +25,13 @@ func TestHistoryIsSharedAndKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer broker.Close()
-	c := DefaultConfig()
+	c := kafka.DefaultConfig()
 	c.Brokers = broker.ListenAddrs()
 	want := map[string][]schema.Entry{}
 	for i := range 6 {
 		destination := []string{"orders", "users"}[i%2]
 		e := schema.Entry{At: position.Position{File: "binlog.000003", Offset: uint64(100 * i)}, SQL: fmt.Sprintf("CREATE TABLE t%d (id INT)", i), Database: "shop"}
-		h := NewHistory(c, "canal-relay-schema", destination, slog.New(slog.DiscardHandler))
+		h := New(c, "canal-relay-schema", destination, slog.New(slog.DiscardHandler))
 		if err := h.Append(t.Context(), e); err != nil {
 			t.Fatal(err)
 		}
@@ -36,7 +39,7 @@ func TestHistoryIsSharedAndKept(t *testing.T) {
 		want[destination] = append(want[destination], e)
 	}
 	for destination, entries := range want {
-		h := NewHistory(c, "canal-relay-schema", destination, slog.New(slog.DiscardHandler))
+		h := New(c, "canal-relay-schema", destination, slog.New(slog.DiscardHandler))
 		got, err := h.Load(t.Context(), position.Position{})
 		if err != nil || !cmp.Equal(got, entries) {
 			t.Errorf("%s: %v\n%s", destination, err, cmp.Diff(entries, got))
@@ -61,9 +64,9 @@ func TestHistoryOfNewerVersion(t *testing.T) {
 	if err := client.ProduceSync(t.Context(), record).FirstErr(); err != nil {
 		t.Fatal(err)
 	}
-	c := DefaultConfig()
+	c := kafka.DefaultConfig()
 	c.Brokers = broker.ListenAddrs()
-	h := NewHistory(c, "schema", "orders", slog.New(slog.DiscardHandler))
+	h := New(c, "schema", "orders", slog.New(slog.DiscardHandler))
 	defer h.Close()
 	_, err = h.Load(t.Context(), position.Position{})
 	if err == nil || !strings.Contains(err.Error(), "newer canal-relay") {
@@ -71,13 +74,28 @@ func TestHistoryOfNewerVersion(t *testing.T) {
 	}
 }
 
+// freePort is a port without a server. It lies below those that the kernel
+// hands out, so that nobody takes it while a broker is away.
+func freePort(t *testing.T) int {
+	t.Helper()
+	for range 100 {
+		port := 20000 + rand.IntN(12000)
+		if l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port)); err == nil {
+			l.Close()
+			return port
+		}
+	}
+	t.Fatal("no free port")
+	return 0
+}
+
 // A cluster that is away is waited for, by readers and writers.
 func TestHistoryWaitsForTheCluster(t *testing.T) {
 	port := freePort(t)
-	c := DefaultConfig()
+	c := kafka.DefaultConfig()
 	c.Brokers = []string{fmt.Sprintf("127.0.0.1:%d", port)}
 	var said strings.Builder
-	h := NewHistory(c, "schema", "orders", slog.New(slog.NewTextHandler(&said, nil)))
+	h := New(c, "schema", "orders", slog.New(slog.NewTextHandler(&said, nil)))
 	defer h.Close()
 	loaded := make(chan error)
 	go func() {
@@ -90,7 +108,7 @@ func TestHistoryWaitsForTheCluster(t *testing.T) {
 	select {
 	case err := <-loaded:
 		t.Fatalf("it did not wait: %v", err)
-	case <-time.After(3 * askPause):
+	case <-time.After(3 * kafka.AskPause):
 	}
 	broker, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.Ports(port))
 	if err != nil {
@@ -112,11 +130,11 @@ func TestHistoryIsTrimmed(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer broker.Close()
-	c := DefaultConfig()
+	c := kafka.DefaultConfig()
 	c.Brokers = broker.ListenAddrs()
 	histories := map[string]*History{}
 	for _, d := range []string{"orders", "users"} {
-		histories[d] = NewHistory(c, "schema", d, slog.New(slog.DiscardHandler))
+		histories[d] = New(c, "schema", d, slog.New(slog.DiscardHandler))
 		defer histories[d].Close()
 	}
 	put := func(d string, e schema.Entry) {

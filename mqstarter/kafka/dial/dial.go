@@ -1,10 +1,14 @@
-package kafka
+// Package dial opens connections to brokers that nothing is written to without
+// leave.
+package dial
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
 	"net"
+	"time"
 )
 
 // errNotAllowed is why a connection was closed instead of written to.
@@ -33,36 +37,44 @@ func (g *guard) Write(b []byte) (int, error) {
 // when another owner writes.
 type aborter interface{ SetLinger(sec int) error }
 
-// dialer opens connections to brokers.
-func (c *Config) dialer() func(ctx context.Context, network, address string) (net.Conn, error) {
-	dial := c.Dial
+const defaultTimeout = 3 * time.Second
+
+// Dialer says how connections are made.
+type Dialer struct {
+	Dial    func(ctx context.Context, network, address string) (net.Conn, error) // nil: net.Dialer's
+	TLS     *tls.Config                                                          // nil: none
+	Allowed func() bool                                                          // whether bytes may go out now; nil: always
+	Timeout time.Duration                                                        // of connecting, TLS included; 0: 3 s
+}
+
+// Connect opens a connection.
+func (d *Dialer) Connect(ctx context.Context, network, address string) (net.Conn, error) {
+	dial := d.Dial
 	if dial == nil {
 		dial = new(net.Dialer).DialContext
 	}
-	return func(ctx context.Context, network, address string) (net.Conn, error) {
-		ctx, cancel := context.WithTimeout(ctx, or(c.DialTimeout, dialTimeout))
-		defer cancel()
-		conn, err := dial(ctx, network, address)
-		if a, ok := conn.(aborter); ok && err == nil {
-			_ = a.SetLinger(0) // a connection that is broken already says so itself
-		}
-		if err == nil && c.TLS != nil {
-			conn, err = c.secure(ctx, conn, address)
-		}
-		if err != nil {
-			return nil, err
-		}
-		if c.Allowed == nil {
-			return conn, nil
-		}
-		return &guard{conn, c.Allowed}, nil
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(d.Timeout, defaultTimeout))
+	defer cancel()
+	conn, err := dial(ctx, network, address)
+	if a, ok := conn.(aborter); ok && err == nil {
+		_ = a.SetLinger(0) // a connection that is broken already says so itself
 	}
+	if err == nil && d.TLS != nil {
+		conn, err = d.secure(ctx, conn, address)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if d.Allowed == nil {
+		return conn, nil
+	}
+	return &guard{conn, d.Allowed}, nil
 }
 
 // secure speaks TLS on a connection. The certificate must be for the broker's
 // name, unless another one is configured.
-func (c *Config) secure(ctx context.Context, conn net.Conn, address string) (net.Conn, error) {
-	settings := c.TLS
+func (d *Dialer) secure(ctx context.Context, conn net.Conn, address string) (net.Conn, error) {
+	settings := d.TLS
 	if settings.ServerName == "" {
 		settings = settings.Clone()
 		settings.ServerName, _, _ = net.SplitHostPort(address)

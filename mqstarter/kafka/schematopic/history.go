@@ -1,4 +1,4 @@
-package kafka
+package schematopic
 
 import (
 	"cmp"
@@ -17,6 +17,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/canal-relay/canal-relay/mqstarter/kafka"
 	"github.com/canal-relay/canal-relay/relay/position"
 	"github.com/canal-relay/canal-relay/relay/schema"
 )
@@ -28,7 +29,7 @@ const historyFormat = 1
 // destinations of a cluster share: one partition, key = destination, value =
 // JSON, kept for ever. It is made for a term and closed at its end.
 type History struct {
-	config             Config
+	config             kafka.Config
 	topic, destination string
 	log                *slog.Logger
 	client             *kgo.Client // from the first use on
@@ -41,8 +42,8 @@ type historyRecord struct {
 	schema.Entry
 }
 
-// NewHistory returns the history of a destination in a topic. It does no I/O.
-func NewHistory(c Config, topic, destination string, l *slog.Logger) *History {
+// New returns the history of a destination in a topic. It does no I/O.
+func New(c kafka.Config, topic, destination string, l *slog.Logger) *History {
 	return &History{config: c, topic: topic, destination: destination, log: l}
 }
 
@@ -63,7 +64,7 @@ func (h *History) connect(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	client, err := kgo.NewClient(append(options, kgo.ProducerBatchMaxBytes(int32(h.config.batchLimit())))...)
+	client, err := kgo.NewClient(append(options, kgo.ProducerBatchMaxBytes(int32(h.config.BatchLimit())))...)
 	if err != nil {
 		return fmt.Errorf("set up Kafka client: %w", err)
 	}
@@ -94,7 +95,7 @@ func (h *History) wait(ctx context.Context, step func() error) error {
 		}
 		h.away = true
 		select {
-		case <-time.After(askPause):
+		case <-time.After(kafka.AskPause):
 		case <-ctx.Done():
 			return ctx.Err()
 		}
@@ -106,7 +107,7 @@ func (h *History) wait(ctx context.Context, step func() error) error {
 // closes a connection at once is one that shuts down.
 func away(err error) bool {
 	var network *net.OpError
-	return !refused(err) && (errors.As(err, &network) || errors.Is(err, io.EOF) || kgo.IsRetryableBrokerErr(err) || kerr.IsRetriable(err))
+	return !kafka.Refused(err) && (errors.As(err, &network) || errors.Is(err, io.EOF) || kgo.IsRetryableBrokerErr(err) || kerr.IsRetriable(err))
 }
 
 // Load reads the topic to its present end. It waits for a cluster that is away.

@@ -1,0 +1,106 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/canal-relay/canal-relay/mqstarter/kafka/positions"
+	"github.com/canal-relay/canal-relay/relay/position"
+)
+
+// readTimeout bounds reading the position topic, in which another destination's
+// transaction may stand open until the broker aborts it.
+const readTimeout = 2 * transactionTimeout
+
+// makePositions creates the position topic if it is missing.
+func (p *Transactional) makePositions(ctx context.Context) error {
+	name := p.all.own.Topic
+	for {
+		var n int32
+		err := p.ask(ctx, func(ctx context.Context) (err error) {
+			if n, err = p.askPartitions(ctx, name, false); errors.Is(err, kerr.UnknownTopicOrPartition) {
+				return p.createPositions(ctx)
+			}
+			return err
+		})
+		switch {
+		case err != nil || n == 1:
+			return err
+		case n > 1:
+			return named("topic %s has %d partitions: a position topic has one; name another one as canal.relay.position.topic", name, n)
+		}
+		select { // it was made, and is looked for again
+		case <-time.After(topicPause):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+func (p *Transactional) createPositions(ctx context.Context) error {
+	name := p.all.own.Topic
+	err := positions.Create(ctx, p.client, name, p.config.Replication)
+	if err != nil && Refused(err) {
+		return named("topic %s cannot be created: %v: an administrator may create it with kafka-topics --bootstrap-server %s --create %s",
+			name, err, strings.Join(p.config.Brokers, ","), positions.Flags(name))
+	}
+	return err
+}
+
+// readPosition returns the destination's last committed record, nil if it has
+// none.
+func (p *Transactional) readPosition(ctx context.Context) (*positions.Record, error) {
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	options, err := p.config.Options()
+	if err != nil {
+		return nil, err
+	}
+	var last []byte
+	err = positions.Read(ctx, p.client, append(options, kgo.WithContext(p.live)), p.all.own.Topic, func(destination string, value []byte) {
+		if destination == p.all.own.Destination {
+			last = value
+		}
+	})
+	if err != nil || last == nil {
+		return nil, err
+	}
+	record, err := positions.Parse(last)
+	if err != nil {
+		return nil, named("the record of %s cannot be read: %v: name another topic as canal.relay.position.topic to go on at the cursor",
+			p.all.own.Destination, err)
+	}
+	return record, nil
+}
+
+// judge refuses a record that this owner must not go on from.
+func (p *Transactional) judge(r *positions.Record) error {
+	const remedy = "if it does not, name another topic as canal.relay.position.topic on all nodes: then the stored cursor decides, and what was sent since is repeated"
+	where := fmt.Sprintf("topic %s, destination %s", p.all.own.Topic, p.all.own.Destination)
+	switch {
+	case r == nil:
+		return nil
+	case r.Format > positions.Format:
+		return named("%s: the record has format %d, written by a newer canal-relay on %s: this one reads up to %d", where, r.Format, r.Node, positions.Format)
+	case r.ZooKeeper != "" && r.ZooKeeper != p.identity:
+		return named("%s: the record was written by a node (%s) of another ZooKeeper (%s, here it is %q), or that was set up anew: "+
+			"make sure that no such node runs any more; %s", where, r.Node, r.ZooKeeper, p.identity, remedy)
+	case r.Epoch > p.epoch:
+		return named("%s: somebody else owns it: %s wrote with epoch %d, ours is %d", where, r.Node, r.Epoch, p.epoch)
+	case r.Sent > 0 && r.Routing != p.all.own.Routing:
+		p.log.Warn("the routing has changed since a part of a transaction was sent", "position.topic", p.all.own.Topic, "rows", r.Sent)
+	}
+	return nil
+}
+
+// positionRecord is the record that goes with a transaction.
+func (p *Transactional) positionRecord(to position.Resume) (*kgo.Record, error) {
+	r := positions.Record{Epoch: p.epoch, ZooKeeper: p.identity, Routing: p.all.own.Routing, Position: to.Position, Sent: to.Sent}
+	return r.Kafka(p.record, p.all.own.Topic, p.all.own.Destination)
+}

@@ -1,0 +1,2 @@
+// Package schematopic keeps the history of table definitions in a Kafka topic.
+package schematopic
