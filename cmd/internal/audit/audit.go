@@ -110,7 +110,7 @@ func newAuditor(o Options, ranges []topicreader.Range) *auditor {
 // read takes the records up to the end, and, when the topics are followed, on
 // to where the source's last change is.
 func (a *auditor) read(ctx context.Context, r *topicreader.Reader) error {
-	wait, lingered := pause, false
+	lingered := false
 	for {
 		if err := r.Read(ctx, func(record *topicreader.Record) error { return a.record(ctx, record) }); err != nil {
 			return err
@@ -128,7 +128,8 @@ func (a *auditor) read(ctx context.Context, r *topicreader.Reader) error {
 			if done && lingered || err != nil || a.report.Faults(false) > 0 { // what is wrong already does not come right
 				return err
 			}
-			if wait = pause; done {
+			wait := pause
+			if done {
 				wait, lingered = a.Linger, true
 			}
 			select {
