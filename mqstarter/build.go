@@ -3,6 +3,7 @@ package mqstarter
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -15,6 +16,7 @@ import (
 	"github.com/canal-relay/canal-relay/mqstarter/oversize"
 	"github.com/canal-relay/canal-relay/mqstarter/target"
 	"github.com/canal-relay/canal-relay/relay/event"
+	"github.com/canal-relay/canal-relay/relay/position"
 )
 
 // build takes batches and turns each into a parcel, until there is no more to
@@ -144,6 +146,9 @@ func (b *builder) fill(ctx context.Context, p *parcel) error {
 			err = b.change(ctx, p, c)
 		}
 		if err != nil {
+			if !errors.Is(err, target.ErrTopic) {
+				err = &position.Fault{At: fmt.Sprintf("%s:%d", c.File, c.Offset), Err: err}
+			}
 			return fmt.Errorf("build message of %s at %s:%d: %w", name(c), c.File, c.Offset, err)
 		}
 	}

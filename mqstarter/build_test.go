@@ -7,6 +7,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/canal-relay/canal-relay/mqstarter/oversize"
 	"github.com/canal-relay/canal-relay/relay/event"
 )
 
@@ -59,8 +60,8 @@ func TestOversizeMessageIsRefusedBeforeItsBatchIsSent(t *testing.T) {
 		f.producer.auto = func(_ int, done func(error)) { done(nil) }
 		f.start(t)
 		err := f.ended(t)
-		if !errors.Is(err, ErrOversize) {
-			t.Fatalf("result: got %v, want ErrOversize", err)
+		if !errors.Is(err, oversize.ErrTooLarge) {
+			t.Fatalf("result: got %v, want oversize.ErrTooLarge", err)
 		}
 		for _, part := range []string{"shop.orders", "mysql-bin.000001:2", "topic changes takes 2000"} {
 			if !strings.Contains(err.Error(), part) {

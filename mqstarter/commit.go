@@ -88,6 +88,9 @@ func (t *term) release(p *parcel) {
 	c.busy = true
 	if !p.Resume.IsZero() {
 		c.position, c.moved = p.Resume, true
+		if p.batch.Skipped {
+			t.cursor.Skipped()
+		}
 	}
 	t.metrics.Acked(p.rows, p.bytes, p.changes, p.first)
 	t.source.Release(p.batch)

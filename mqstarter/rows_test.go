@@ -17,6 +17,7 @@ import (
 	"github.com/go-mysql-org/go-mysql/replication"
 
 	"github.com/canal-relay/canal-relay/mqstarter/message"
+	"github.com/canal-relay/canal-relay/mqstarter/oversize"
 	"github.com/canal-relay/canal-relay/mqstarter/route"
 	"github.com/canal-relay/canal-relay/relay/event"
 	"github.com/canal-relay/canal-relay/relay/position"
@@ -177,7 +178,7 @@ func TestOversizeRowNamesItsKey(t *testing.T) {
 		f.producer.limits = map[string]int{"changes": 500}
 		f.start(t)
 		err := f.ended(t)
-		if !errors.Is(err, ErrOversize) || !strings.Contains(err.Error(), `primary key {"id":"1"}`) ||
+		if !errors.Is(err, oversize.ErrTooLarge) || !strings.Contains(err.Error(), `primary key {"id":"1"}`) ||
 			!strings.Contains(err.Error(), "shop.orders at mysql-bin.000001:1234") {
 			t.Errorf("got %v", err)
 		}

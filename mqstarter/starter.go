@@ -38,6 +38,9 @@ type Cursor interface {
 	// Save returns position.ErrFenced when someone else moved the position
 	// since it was loaded.
 	Save(ctx context.Context, p position.Position) error
+	// Skipped says that what Saved.Skip names was left out before the position
+	// that is saved next, with which the order is forgotten.
+	Skipped()
 }
 
 // Producer hands parcels to readers.

@@ -167,13 +167,21 @@ type cursor struct {
 	load  position.Position
 	fail  func() error
 	saved []string
+	skip  string // as in position.Saved
+	done  bool   // what skip names was left out, and the next Save knows
 }
 
 func (c *cursor) Load(context.Context) (position.Saved, error) {
 	if c.load.IsZero() {
 		return position.Saved{}, position.ErrNone
 	}
-	return position.Saved{Position: c.load}, nil
+	return position.Saved{Position: c.load, Skip: c.skip}, nil
+}
+
+func (c *cursor) Skipped() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.done = true
 }
 
 func (c *cursor) Save(_ context.Context, p position.Position) error {
@@ -184,7 +192,10 @@ func (c *cursor) Save(_ context.Context, p position.Position) error {
 			return err
 		}
 	}
-	c.saved = append(c.saved, p.File)
+	if c.done {
+		p.File += "-skipped"
+	}
+	c.saved, c.done = append(c.saved, p.File), false
 	return nil
 }
 
@@ -312,6 +323,27 @@ func TestPositionStandsAtTransactionEnds(t *testing.T) {
 		f.producer.ack(4, nil)
 		wait(2 * f.config.FlushPeriod)
 		want(t, "saved", f.cursor.list(), "a d")
+		f.cancel(errLost)
+		f.ended(t)
+	})
+}
+
+// TestOrderGoesWithItsPosition: the cursor learns that an order was carried out
+// with the position behind it, and not with an earlier one.
+func TestOrderGoesWithItsPosition(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		left := whole(2, "b")
+		left.Skipped = true
+		f := newFixture(t, whole(1, "a"), left, whole(3, "c"))
+		f.cursor.load, f.cursor.skip = position.Position{File: "start"}, "b:4"
+		f.start(t)
+		for n := 1; n <= 3; n++ {
+			synctest.Wait()
+			f.producer.ack(n, nil)
+			wait(2 * f.config.FlushPeriod)
+		}
+		want(t, "order told to the source", f.from.Skip, "b:4")
+		want(t, "saved", f.cursor.list(), "a b-skipped c")
 		f.cancel(errLost)
 		f.ended(t)
 	})

@@ -2,7 +2,6 @@ package mqstarter
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 
 	"github.com/canal-relay/canal-relay/mqstarter/message"
@@ -11,41 +10,29 @@ import (
 	"github.com/canal-relay/canal-relay/relay/event"
 )
 
-// ErrOversize says that a message is larger than Kafka takes.
-var ErrOversize = errors.New("the message is too large")
-
-// keyShown is how many bytes of a key errors and logs show.
-const keyShown = 256
-
 // unsendable does what the policy says about a row, or a statement, whose
 // message of size bytes is too large. keyOnly builds the message that shows its
 // key alone; whole is not 0 where that one is too large as well.
 func (b *builder) unsendable(p *parcel, c *event.Change, to *target.Target, partition int32, rows []int, size, whole int, keyOnly func() error) error {
-	var key []byte
+	found := oversize.Found{Topic: to.Topic, Limit: to.Limit, Size: size}
 	if c.Layout != nil {
-		key = b.rows.AppendRowKey(nil, only(rows))
+		found.Key = b.rows.AppendRowKey(nil, only(rows))
 	}
-	shown, reason := "no primary key", fmt.Sprintf("%d bytes, topic %s takes %d", size, to.Topic, to.Limit)
-	if key != nil {
-		shown = fmt.Sprintf("primary key %.*s", keyShown, key)
-	}
-	err := fmt.Errorf("%w: %d bytes (%s), topic %s takes %d: raise the producer's request size and the topic's max.message.bytes, "+
-		"or choose what to do with such messages", ErrOversize, size, shown, to.Topic, to.Limit)
-	done := err
+	done := found.Err()
 	switch {
-	case b.policy == oversize.KeyOnly && whole == 0 && key != nil:
+	case b.policy == oversize.KeyOnly && whole == 0 && found.Key != nil:
 		done = keyOnly()
 	case b.policy == oversize.DeadLetter:
-		done = b.letter(p, c, rows, oversize.Letter{Topic: to.Topic, Partition: partition, Key: key, Bytes: size, Reason: reason})
+		done = b.letter(p, c, rows, oversize.Letter{Topic: to.Topic, Partition: partition, Key: found.Key, Bytes: size, Reason: found.Reason()})
 	}
 	switch {
 	case errors.Is(done, message.ErrNoKey):
-		return err
+		return found.Err()
 	case done != nil || whole > 0:
 		return done
 	}
 	b.metrics.Unusual("oversize_" + strings.ReplaceAll(string(b.policy), "-", "_"))
-	b.log.Warn("a change is too large to be sent as it is", "done", string(b.policy), "table", name(c), "key", shown, "bytes", size,
+	b.log.Warn("a change is too large to be sent as it is", "done", string(b.policy), "table", name(c), "key", found.Name(), "bytes", size,
 		"topic", to.Topic, "takes", to.Limit, "file", c.File, "offset", c.Offset, "transaction", string(c.Tx))
 	return nil
 }

@@ -138,7 +138,7 @@ func TestOversizeWithoutKeyStops(t *testing.T) {
 			clone := *b
 			clone.Changes = append([]event.Change(nil), b.Changes...)
 			sent, _, err := oversized(t, oversize.KeyOnly, packets, &clone)
-			if len(sent) != 0 || !errors.Is(err, ErrOversize) {
+			if len(sent) != 0 || !errors.Is(err, oversize.ErrTooLarge) {
 				t.Errorf("%d messages, %v", len(sent), err)
 			}
 		}
@@ -217,7 +217,7 @@ func TestOversizeKeyTooLarge(t *testing.T) {
 	b := docs(t, true, event.Insert, 9000)
 	b.Changes[0].Layout.Table.PrimaryKey = []int{1}
 	sent, _, err := oversized(t, oversize.KeyOnly, false, b)
-	if len(sent) != 0 || !errors.Is(err, ErrOversize) || len(err.Error()) > 1000 {
+	if len(sent) != 0 || !errors.Is(err, oversize.ErrTooLarge) || len(err.Error()) > 1000 {
 		t.Errorf("%d messages, %v", len(sent), err)
 	}
 }

@@ -55,6 +55,7 @@ type assembler struct {
 	server   uint32 // its version, as ddl.Options has it
 	maps     map[uint64]*tableMap
 	version  uint64 // counts the statements that may have changed a layout
+	skipped  bool   // of the open transaction something was left out by order
 	applied  bool   // the open transaction has such a statement
 	noted    map[string]bool
 
@@ -93,7 +94,7 @@ func (a *assembler) begin(p position.Position) error {
 	}
 	a.track, a.batch = t, a.r.buf.Fresh()
 	a.row, a.sent, a.txKept = 0, 0, nil
-	a.skipTx, a.skipRows, a.applied = a.r.tx, a.r.rows, false
+	a.skipTx, a.skipRows, a.applied, a.skipped = a.r.tx, a.r.rows, false, false
 	clear(a.maps)
 	a.open2pc = nil
 	a.undecided()
@@ -212,6 +213,12 @@ func (a *assembler) take(e *replication.BinlogEvent, step track.Step, trailer in
 	if a.track.XA && !a.replaying {
 		return a.hold(e, step.Text, trailer)
 	}
+	if a.leaveOut(e, step.Text) {
+		if step.Ended {
+			return a.ended()
+		}
+		return nil
+	}
 	var err error
 	switch ev := e.Event.(type) {
 	case *replication.RowsEvent:
@@ -240,8 +247,7 @@ func (a *assembler) take(e *replication.BinlogEvent, step track.Step, trailer in
 		err = a.other(e)
 	}
 	if err != nil {
-		at := a.at()
-		return fmt.Errorf("%s at %s:%d: %w", e.Header.EventType, at.file, at.start, err)
+		return a.fault(e, err)
 	}
 	if step.Ended {
 		return a.ended()
@@ -288,6 +294,9 @@ func (a *assembler) ended() error {
 		a.last = a.track.Position()
 	}
 	switch {
+	case a.skipped:
+		a.skipped, a.applied, a.batch.Skipped = false, false, true
+		return a.cut()
 	case a.applied || a.batch.Alone:
 		// A new stream must not begin before a statement that was applied.
 		a.applied = false

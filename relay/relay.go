@@ -77,6 +77,7 @@ type Relay struct {
 	from position.Position
 	rows uint64
 	tx   []byte // empty when only the number is known
+	skip string // position.Resume.Skip
 
 	batches uint64
 	retry   time.Duration // the first wait of the back-off
@@ -95,7 +96,7 @@ func New(c Config, from position.Resume, events binlog.Events, d *metrics.Destin
 	if l == nil {
 		l = slog.New(slog.DiscardHandler)
 	}
-	return &Relay{c: c, events: events, d: d, log: l, buf: buffer.New(c.Memory), from: from.Position, rows: from.Sent, retry: firstRetry}
+	return &Relay{c: c, events: events, d: d, log: l, buf: buffer.New(c.Memory), from: from.Position, rows: from.Sent, skip: from.Skip, retry: firstRetry}
 }
 
 // Run streams until the context ends (nil), the files end (io.EOF) or nothing

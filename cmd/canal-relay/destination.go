@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"path/filepath"
 
@@ -52,7 +53,7 @@ func newStarter(node *config.Node, i *config.Instance, cursor mqstarter.Cursor, 
 		transactions := kafka.NewTransactions(i.Kafka, *i.ExactlyOnce, log)
 		dial = func() (mqstarter.Producer, error) { return transactions.Producer() }
 	}
-	return &starter{Starter: mqstarter.New(c, cursor, open, dial, d, log), memory: i.Relay.Memory, metrics: d}, nil
+	return &starter{Starter: mqstarter.New(c, cursor, open, dial, d, log), memory: i.Relay.Memory, metrics: d, name: i.Name, orders: node.ZooKeeper != ""}, nil
 }
 
 // starter is the MQ starter with the metrics of its terms.
@@ -60,13 +61,20 @@ type starter struct {
 	*mqstarter.Starter
 	memory  int64
 	metrics *metrics.Destination
+	name    string
+	orders  bool // operators can order to leave something out
 }
 
 // Run runs one term.
 func (s *starter) Run(ctx context.Context, epoch int64) error {
 	s.metrics.Begin(s.memory)
 	defer s.metrics.End()
-	return s.Starter.Run(ctx, epoch)
+	err := s.Starter.Run(ctx, epoch)
+	var fault *position.Fault
+	if s.orders && errors.As(err, &fault) {
+		err = fmt.Errorf("%w (to leave just that out, once: canal-relay cursor skip %s --destination %s --conf DIR --reason WHY)", err, fault.At, s.name)
+	}
+	return err
 }
 
 // closer is what a term lets go of at its end.

@@ -33,12 +33,15 @@ type Cursor struct {
 	destination string
 	config      CursorConfig
 
-	loaded bool
-	cursor version
-	state  version
-	last   position.State
-	first  bool     // the next Save is the first since Load
-	doubt  *attempt // a Save that was sent, and whose answer was lost
+	loaded  bool
+	cursor  version
+	state   version
+	last    position.State
+	first   bool           // the next Save is the first since Load
+	order   *position.Skip // an operator's order that was found
+	ordered int32          // version of its node
+	skipped bool           // it was carried out: the next Save forgets it
+	doubt   *attempt       // a Save that was sent, and whose answer was lost
 }
 
 // version is what a node's next write is conditional on.
@@ -50,6 +53,7 @@ type version struct {
 type attempt struct {
 	cursor, state []byte
 	next          position.State
+	skipped       bool // the order goes with it
 }
 
 // Cursor returns the cursor of a destination.
@@ -93,10 +97,42 @@ func (k *Cursor) load(ctx context.Context) (position.Saved, error) {
 	k.cursor, k.state = cursor.version(), state.version()
 	saved, last, err := decode(k.destination, cursor, state)
 	k.last = last
+	if orderErr := k.find(ctx); orderErr != nil {
+		return position.Saved{}, fmt.Errorf("load cursor: %w", orderErr)
+	}
+	if k.order != nil {
+		saved.Skip = k.order.At
+	}
 	k.loaded = err == nil || errors.Is(err, position.ErrNone)
 	k.first = true
 	return saved, err
 }
+
+// find looks for an order to leave something out.
+func (k *Cursor) find(ctx context.Context) error {
+	k.order, k.skipped = nil, false
+	n, found, err := k.c.session.Get(ctx, skipPath(k.destination))
+	if err != nil || !found {
+		return err
+	}
+	order, err := parseOrder(k.destination, n.Data)
+	if err != nil {
+		return err
+	}
+	k.order, k.ordered = &order, n.Version
+	return nil
+}
+
+func parseOrder(destination string, data []byte) (position.Skip, error) {
+	order, err := position.ParseSkip(data)
+	if err != nil {
+		err = fmt.Errorf("%w: replace the ZooKeeper node %s with canal-relay cursor skip, or delete it", err, skipPath(destination))
+	}
+	return order, err
+}
+
+// Skipped says that the order was carried out before the position saved next.
+func (k *Cursor) Skipped() { k.skipped = k.order != nil }
 
 // decode reads the two nodes. It returns position.ErrNone when there is no cursor.
 func decode(destination string, cursor, state stored) (saved position.Saved, last position.State, err error) {
@@ -167,14 +203,20 @@ func (k *Cursor) Save(ctx context.Context, p position.Position) error {
 	if err := k.settle(ctx); err != nil {
 		return fmt.Errorf("save cursor: %w", err)
 	}
-	a := k.attempt(p, epoch)
+	skipped, err := k.obeyed(ctx)
+	if err != nil {
+		return fmt.Errorf("save cursor: %w", err)
+	}
+	a := k.attempt(p, epoch, skipped)
 	replies, err := session.Call(ctx, k.c.session, func(conn *zk.Conn) ([]zk.MultiResponse, error) {
-		return conn.Multi(
-			k.write(cursorPath(k.destination), k.cursor, a.cursor),
-			k.write(statePath(k.destination), k.state, a.state))
+		parts := []any{k.write(cursorPath(k.destination), k.cursor, a.cursor), k.write(statePath(k.destination), k.state, a.state)}
+		if a.skipped {
+			parts = append(parts, &zk.DeleteRequest{Path: k.c.session.Path(skipPath(k.destination)), Version: k.ordered})
+		}
+		return conn.Multi(parts...)
 	})
 	switch {
-	case err == nil && len(replies) == 2:
+	case err == nil && len(replies) >= 2:
 		k.stored(a)
 		return nil
 	case errors.Is(err, zk.ErrBadVersion), errors.Is(err, zk.ErrNodeExists), errors.Is(err, zk.ErrNoNode):
@@ -184,6 +226,19 @@ func (k *Cursor) Save(ctx context.Context, p position.Position) error {
 	}
 	k.doubt = a
 	return fmt.Errorf("save cursor: %w", err)
+}
+
+// obeyed reports whether the order that was found was carried out and stands
+// there still: an operator may have taken it back, or given another one.
+func (k *Cursor) obeyed(ctx context.Context) (bool, error) {
+	if !k.skipped {
+		return false, nil
+	}
+	n, found, err := k.c.session.Get(ctx, skipPath(k.destination))
+	if err == nil && (!found || n.Version != k.ordered) {
+		k.skipped = false
+	}
+	return k.skipped, err
 }
 
 // epoch returns the epoch of this node's lease, 0 if it never had one.
@@ -200,17 +255,20 @@ func (k *Cursor) epoch() (int64, error) {
 	return l.epoch, nil
 }
 
-func (k *Cursor) attempt(p position.Position, epoch int64) *attempt {
+func (k *Cursor) attempt(p position.Position, epoch int64, skipped bool) *attempt {
 	reason := ""
 	if k.first {
 		reason = fmt.Sprintf("term started, epoch %d", epoch)
+	}
+	if skipped {
+		reason = k.order.Done()
 	}
 	next := k.last.Next(p, time.Now(), reason).Trust(k.config.Routing, epoch, time.Now())
 	shown := p
 	if !k.config.GTIDOn {
 		shown.GTIDs = ""
 	}
-	return &attempt{cursor: shown.AppendCanal(nil), state: next.Append(nil), next: next}
+	return &attempt{cursor: shown.AppendCanal(nil), state: next.Append(nil), next: next, skipped: skipped}
 }
 
 func (k *Cursor) write(path string, v version, data []byte) any {
@@ -229,6 +287,9 @@ func (k *Cursor) stored(a *attempt) {
 		v.exists = true
 	}
 	k.last, k.first, k.doubt = a.next, false, nil
+	if a.skipped {
+		k.order, k.skipped = nil, false
+	}
 }
 
 // settle finds out what became of a Save whose answer was lost.

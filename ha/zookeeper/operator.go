@@ -39,6 +39,9 @@ type Seen struct {
 	Saved position.Saved
 	State position.State // that stands beside the cursor, for its earlier positions
 	Err   error          // why Saved says nothing; position.ErrNone when there is no position
+
+	Order    *position.Skip // that was not carried out yet; nil if none is
+	OrderErr error          // why it cannot be read
 }
 
 // Standbys are the nodes that know the destination and do not own it.
@@ -81,6 +84,14 @@ func see(v *session.Visit, destination string) (s Seen, err error) {
 		return s, err
 	}
 	s.Saved, s.State, s.Err = decode(destination, cursor, state)
+	n, found, err := v.Get(skipPath(destination))
+	if err != nil || !found {
+		return s, err
+	}
+	order, err := parseOrder(destination, n.Data)
+	if s.OrderErr = err; err == nil {
+		s.Order = &order
+	}
 	return s, nil
 }
 
@@ -161,6 +172,32 @@ func awaitOwner(ctx context.Context, v *session.Visit, destination string, wante
 			return o, context.Cause(ctx)
 		}
 	}
+}
+
+// OrderSkip orders the next term of a destination to leave one thing out. An
+// earlier order that was not carried out is replaced, and returned.
+func OrderSkip(ctx context.Context, c session.Config, destination string, s position.Skip) (old *position.Skip, err error) {
+	err = session.Briefly(ctx, c, func(v *session.Visit) error {
+		path := skipPath(destination)
+		n, found, err := v.Get(path)
+		if err != nil {
+			return err
+		}
+		if !found {
+			if err := v.Ensure(parentOf(path)); err != nil {
+				return err
+			}
+			return v.Do(v.Create(path, s.Append(nil), false))
+		}
+		if before, err := position.ParseSkip(n.Data); err == nil {
+			old = &before
+		}
+		return v.Do(v.Set(path, s.Append(nil), n.Version))
+	})
+	if err != nil {
+		return nil, fmt.Errorf("order %s to leave %s out: %w", destination, s.At, err)
+	}
+	return old, nil
 }
 
 // Move is a new position of a destination.

@@ -25,6 +25,9 @@ func cursorPath(d string) string { return destinationPath(d) + "/1001/cursor" }
 // destination whose name is a number, and at those it knows.
 func statePath(d string) string { return destinationPath(d) + "/relay/state" }
 
+// skipPath holds an operator's order to leave one thing out, until that was done.
+func skipPath(d string) string { return destinationPath(d) + "/relay/skip" }
+
 func releasedPath(d string) string { return destinationPath(d) + "/relay/released" }
 
 // heldPath is there for as long as an operator moves the position of a

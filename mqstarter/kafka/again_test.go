@@ -57,6 +57,8 @@ type kept struct{ saved position.Saved }
 
 func (c *kept) Load(context.Context) (position.Saved, error) { return c.saved, nil }
 
+func (c *kept) Skipped() {}
+
 func (c *kept) Save(context.Context, position.Position) error { return nil }
 
 // replayTerm runs a term whose cursor stands before one statement, until another one.

@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"sync/atomic"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/canal-relay/canal-relay/mqstarter/kafka/tail"
 	"github.com/canal-relay/canal-relay/mqstarter/message"
+	"github.com/canal-relay/canal-relay/relay/position"
 )
 
 // flight is a parcel whose acknowledgements are awaited. Its records stand in
@@ -118,9 +120,23 @@ func (f *flight) refusal(r *kgo.Record, err error) error {
 	}
 	if !errors.Is(err, context.Canceled) && !errors.Is(err, kgo.ErrClientClosed) {
 		err = fmt.Errorf("topic %s, partition %d (table %s, %d bytes) was refused: %w",
-			r.Topic, r.Partition, f.table(r), len(r.Key)+len(r.Value), err)
+			r.Topic, r.Partition, f.table(r), len(r.Key)+len(r.Value), fault(r, err))
 	}
 	p.fail(err)
+	return err
+}
+
+// fault names the transaction of a record that is refused for what it is, so
+// that an operator can have it left out.
+func fault(r *kgo.Record, err error) error {
+	if !errors.Is(err, kerr.MessageTooLarge) && !errors.Is(err, kerr.InvalidRecord) {
+		return err
+	}
+	for _, h := range r.Headers {
+		if h.Key == message.HeaderPosition {
+			return &position.Fault{At: string(h.Value), Err: err}
+		}
+	}
 	return err
 }
 

@@ -65,6 +65,8 @@ func (c *cursor) Load(context.Context) (position.Saved, error) {
 	return position.Saved{}, position.ErrNone
 }
 
+func (c *cursor) Skipped() {}
+
 func (c *cursor) Save(_ context.Context, p position.Position) error {
 	c.file = p.File
 	return nil

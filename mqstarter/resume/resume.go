@@ -34,6 +34,7 @@ func Claim(ctx context.Context, p Claimer, saved position.Saved, epoch int64, l 
 	if err != nil {
 		return from, err
 	}
+	from.Skip = saved.Skip
 	if b, ok := p.(Beginner); ok {
 		err = b.Begin(ctx, from)
 	}

@@ -13,6 +13,9 @@ import (
 	"github.com/canal-relay/canal-relay/relay/event"
 )
 
+// ErrTopic says that what is wrong, or away, is a topic and not a change.
+var ErrTopic = errors.New("prepare topic")
+
 // Target is where the changes of one table go.
 type Target struct {
 	Topic     string
@@ -135,7 +138,7 @@ func (t *Targets) make(ctx context.Context, c *event.Change) (*Target, error) {
 	if t.c.TopicLimit != nil {
 		limit, err := t.c.TopicLimit(ctx, to.Topic)
 		if err != nil {
-			return nil, fmt.Errorf("prepare topic: %w", err)
+			return nil, fmt.Errorf("%w: %w", ErrTopic, err)
 		}
 		to.Limit = min(to.Limit, limit)
 	}

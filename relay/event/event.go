@@ -106,8 +106,11 @@ type Batch struct {
 
 	Transactions int // transactions that end in this batch
 	Bytes        int // bytes of binlog that it holds
-	Size         int // bytes charged to the relay's budget until Release
-	Built        int // bytes of the messages built from it, set before Release; 0 until then
+
+	Skipped bool // what Resume.Skip named was left out before its end
+
+	Size  int // bytes charged to the relay's budget until Release
+	Built int // bytes of the messages built from it, set before Release; 0 until then
 
 	// Arena holds bytes that Changes point into. It is the relay's.
 	Arena []byte

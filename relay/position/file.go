@@ -111,6 +111,9 @@ func (f *File) Save(_ context.Context, p Position) error {
 	return f.write(p, f.state.Next(p, time.Now(), reason).Trust(f.routing, 0, time.Now()))
 }
 
+// Skipped does nothing: orders are given in ZooKeeper.
+func (f *File) Skipped() {}
+
 // Set stores a position that an operator chose, with the reason, and returns the
 // one before, zero if there was none. A term that runs meanwhile gets ErrFenced
 // at its next Save, and the one after it starts at p.

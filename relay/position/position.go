@@ -44,6 +44,8 @@ type Saved struct {
 	Routing string // hash of the routing that was in force when it was written; empty if unknown
 	Foreign bool   // someone else (Canal, an operator) wrote the cursor since
 
+	Skip string // what an operator wants left out once, as in Skip.At; empty for nothing
+
 	Since   int64     // as in State
 	SinceAt time.Time // as in State
 }
@@ -53,6 +55,7 @@ type Saved struct {
 type Resume struct {
 	Position
 	Sent uint64
+	Skip string // as in Saved
 }
 
 // IsZero reports whether p names no point at all.

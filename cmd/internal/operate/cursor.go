@@ -17,13 +17,13 @@ import (
 func (p *Program) cursorCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "cursor",
-		Short: "Show, export or set the stored position of a destination",
+		Short: "Show, export or set the stored position of a destination, or leave something out",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return exit.Usage(errors.New("cursor: choose show, export or set"))
+			return exit.Usage(errors.New("cursor: choose show, export, set or skip"))
 		},
 	}
-	cmd.AddCommand(p.cursorShowCommand(), p.cursorExportCommand(), p.cursorSetCommand())
+	cmd.AddCommand(p.cursorShowCommand(), p.cursorExportCommand(), p.cursorSetCommand(), p.cursorSkipCommand())
 	return cmd
 }
 
@@ -128,6 +128,12 @@ func (c *common) printCursor(d shown) error {
 	}
 	for _, x := range d.Prepared {
 		line("prepared", "%s since %s:%d", x.XID, x.File, x.Start)
+	}
+	switch {
+	case d.Skip != nil:
+		line("to leave out", "%s, as %s ordered at %s: %s", d.Skip.At, d.Skip.Who, d.Skip.When.UTC().Format(time.RFC3339), d.Skip.Reason)
+	case d.SkipError != "":
+		line("to leave out", "cannot be read: %s", d.SkipError)
 	}
 	for i, past := range d.Past {
 		if i == 0 {

@@ -30,6 +30,8 @@ type shown struct {
 	Leaving     bool     `json:"leaving,omitempty"` // the owner was asked to let go
 	Standbys    []string `json:"standbys,omitempty"`
 	stored
+	Skip      *position.Skip `json:"skip,omitempty"`      // an order that was not carried out yet
+	SkipError string         `json:"skipError,omitempty"` // why the order cannot be read
 }
 
 // stored is a position as JSON.
@@ -107,6 +109,10 @@ func (c *common) look(ctx context.Context, node *config.Node, destinations ...st
 		}
 		all[i] = shown{Destination: d.Name, Election: "zookeeper", Configured: node.Instance(d.Name) != nil, Owner: d.Owner.Address,
 			Epoch: d.Owner.Epoch, Leaving: d.Owner.Leaving, Standbys: d.Standbys(), stored: store(d.Saved, d.State, d.Err)}
+		all[i].Skip = d.Order
+		if d.OrderErr != nil {
+			all[i].SkipError = d.OrderErr.Error()
+		}
 		if d.Owner.Epoch != 0 && d.Owner.Address == "" {
 			all[i].Owner = "unknown: the running node cannot be read"
 		}

@@ -1,0 +1,60 @@
+package position
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"time"
+)
+
+// Skip is an operator's order to leave one thing out, once: a JSON object in
+// the node relay/skip.
+type Skip struct {
+	At     string    `json:"at"`     // what, as a Fault names it
+	Reason string    `json:"reason"` // for people
+	Who    string    `json:"who"`
+	When   time.Time `json:"when"`
+}
+
+var skipAt = regexp.MustCompile(`^([^\s:@]+:[0-9]+(@[0-9a-fA-F-]*)?|[0-9]+-[0-9]+-[0-9]+|[0-9a-fA-F-]{36}(:[a-z_][a-z0-9_]*)?:[0-9]+)$`)
+
+// Validate reports what is wrong with an order.
+func (s Skip) Validate() error {
+	switch {
+	case !skipAt.MatchString(s.At):
+		return fmt.Errorf("%q: name an event as FILE:OFFSET, or a transaction by its GTID or as FILE:OFFSET@UUID, as the error has it", s.At)
+	case s.Reason == "":
+		return errors.New("there is no reason")
+	}
+	return nil
+}
+
+// ParseSkip reads an order.
+func ParseSkip(b []byte) (s Skip, err error) {
+	if err := json.Unmarshal(b, &s); err != nil {
+		return s, fmt.Errorf("read relay/skip: %w", err)
+	}
+	return s, s.Validate()
+}
+
+// Append appends s as JSON.
+func (s Skip) Append(b []byte) []byte { return appendJSON(b, s) }
+
+// Done is the reason under which the position behind what was left out is kept.
+func (s Skip) Done() string {
+	return fmt.Sprintf("left out %s as %s ordered at %s: %s", s.At, s.Who, s.When.UTC().Format(time.RFC3339), s.Reason)
+}
+
+// Fault is an error of one thing in the stream, which a Skip may leave out: an
+// event, FILE:OFFSET, or a transaction, as the header r-pos has it.
+type Fault struct {
+	At  string
+	Err error
+}
+
+// Error is that of Err.
+func (f *Fault) Error() string { return f.Err.Error() }
+
+// Unwrap returns Err.
+func (f *Fault) Unwrap() error { return f.Err }
