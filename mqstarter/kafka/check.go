@@ -72,8 +72,8 @@ func (p *Producer) CheckTransactions(ctx context.Context, positions string) []Fi
 
 // reason prefers what a broker said to "deadline exceeded".
 func (p *Producer) reason(err error) error {
-	if last := p.last.Load(); last != nil && errors.Is(err, context.DeadlineExceeded) {
-		return *last
+	if why := p.away.Why(); why != nil && errors.Is(err, context.DeadlineExceeded) {
+		return why
 	}
 	return err
 }

@@ -11,6 +11,7 @@ import (
 	"maps"
 	"net"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -20,6 +21,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/canal-relay/canal-relay/mqstarter/kafka/dial"
 	"github.com/canal-relay/canal-relay/mqstarter/kafka/login"
 	"github.com/canal-relay/canal-relay/relay/position"
 )
@@ -55,9 +57,8 @@ type Producer struct {
 	closing sync.WaitGroup // of what a refusal closes; begun under mu, while not closed
 	closed  bool           // Close was called
 
-	away atomic.Bool           // a broker could not be reached, and that was logged
-	last atomic.Pointer[error] // why a broker could not be reached
-	shut atomic.Int64          // since when brokers close each connection, Unix ns; 0 if they do not
+	away dial.Absences
+	shut atomic.Int64 // since when brokers close each connection, Unix ns; 0 if they do not
 
 	asking chan struct{} // a lock, held while a topic is looked up
 	mu     sync.Mutex    // covers topics and closed; never held while waiting
@@ -143,13 +144,16 @@ func (p *Producer) ask(ctx context.Context, question func(context.Context) error
 		if alert := alertOf(p.reason(err)); alert != nil && ctx.Err() == nil {
 			return named("the broker ends the TLS handshake (%v): does it want a certificate of the client, or another one?", alert)
 		}
+		if err == nil {
+			p.away.Remove(dial.Everybody)
+		}
 		if err == nil || ctx.Err() != nil || p.live.Err() != nil || Refused(err) {
 			return err
 		}
 		if p.shuts() {
 			return named("the broker closes connections: settings of TLS or SASL do not fit, or the password is wrong")
 		}
-		p.note(err)
+		p.note(dial.Everybody, err)
 		select {
 		case <-time.After(AskPause):
 		case <-ctx.Done():
@@ -193,10 +197,9 @@ func (e *namedError) Error() string { return e.text }
 
 func named(format string, args ...any) error { return &namedError{fmt.Sprintf(format, args...)} }
 
-// note logs once that a broker is away.
-func (p *Producer) note(err error) {
-	p.last.Store(&err)
-	if !p.away.Swap(true) {
+// note logs once that a broker, or the cluster as a whole, is away.
+func (p *Producer) note(who string, err error) {
+	if p.away.Add(who, err) {
 		p.log.Warn("Kafka does not answer, waiting for it", "brokers", p.config.Brokers, "err", err)
 	}
 }
@@ -214,14 +217,15 @@ func (p *Producer) OnBrokerConnect(broker kgo.BrokerMetadata, _ time.Duration, _
 	} else {
 		p.shut.Store(0)
 	}
+	who := net.JoinHostPort(broker.Host, strconv.Itoa(int(broker.Port)))
 	switch {
 	case p.live.Err() != nil:
 	case err != nil && p.reached.Load() && Refused(err):
-		p.abandon(fmt.Errorf("connect to %s:%d: %w", broker.Host, broker.Port, err))
+		p.abandon(fmt.Errorf("connect to %s: %w", who, err))
 	case err != nil:
-		p.note(fmt.Errorf("connect to %s:%d: %w", broker.Host, broker.Port, err))
-	case p.cleared():
-		p.log.Info("Kafka answers again", "host", broker.Host, "port", broker.Port)
+		p.note(who, fmt.Errorf("connect to %s: %w", who, err))
+	case p.away.Remove(who):
+		p.log.Info("Kafka answers again", "broker", who)
 	}
 }
 
@@ -237,12 +241,6 @@ func (p *Producer) abandon(err error) {
 			p.client.Close()
 		})
 	}
-}
-
-// cleared notes that a broker is there, and reports whether it was away.
-func (p *Producer) cleared() bool {
-	p.last.Store(nil)
-	return p.away.Swap(false)
 }
 
 // Close lets go of all connections at once, also when ctx is over. Records that

@@ -324,6 +324,23 @@ func TestBrokerAwayAtStart(t *testing.T) {
 	}
 }
 
+// TestEachBrokerIsAwayByItself: one address answers at every attempt and names
+// another one, which never does. That is said once.
+func TestEachBrokerIsAwayByItself(t *testing.T) {
+	p, log := producer(t, []string{"127.0.0.1:1"}, nil)
+	for range 3 {
+		p.OnBrokerConnect(kgo.BrokerMetadata{Host: "kafka", Port: 9092}, 0, nil, nil)
+		p.OnBrokerConnect(kgo.BrokerMetadata{Host: "kafka-1.internal", Port: 9092}, 0, nil, errors.New("no route to host"))
+	}
+	if away, there := log.count("Kafka does not answer"), log.count("Kafka answers again"); away != 1 || there != 0 {
+		t.Errorf("its absence was logged %d times, its return %d times", away, there)
+	}
+	p.OnBrokerConnect(kgo.BrokerMetadata{Host: "kafka-1.internal", Port: 9092}, 0, nil, nil)
+	if log.count("Kafka answers again") != 1 {
+		t.Error("its return was not logged")
+	}
+}
+
 func TestClaimEndsWithItsContext(t *testing.T) {
 	p, _ := producer(t, []string{"127.0.0.1:1"}, nil)
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
