@@ -11,6 +11,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/canal-relay/canal-relay/mqstarter/kafka/topics"
 )
 
 // Finding is something that stands in the way of producing, or may.
@@ -58,7 +60,7 @@ func (p *Producer) CheckTransactions(ctx context.Context, positions string) []Fi
 		all = append(all, Finding{Warning: true, Text: fmt.Sprintf("transaction.version is %d: a commit that was delayed on its way can end a later transaction; "+
 			"Kafka 4.0 or newer with transaction.version=2 is advised (kafka-features --upgrade --feature transaction.version=2)", level)})
 	}
-	n, err := p.askPartitions(ctx, positions, false)
+	n, err := topics.Count(ctx, p.client, positions, false)
 	switch {
 	case errors.Is(err, kerr.UnknownTopicOrPartition):
 		all = append(all, Finding{Warning: true, Topic: positions, Text: "does not exist, and is to be created at the first claim"})
@@ -79,7 +81,7 @@ func (p *Producer) reason(err error) error {
 }
 
 func (p *Producer) checkTopic(ctx context.Context, name string, wanted int32) []Finding {
-	n, err := p.askPartitions(ctx, name, false)
+	n, err := topics.Count(ctx, p.client, name, false)
 	if errors.Is(err, kerr.UnknownTopicOrPartition) {
 		f := Finding{Topic: name, Text: "does not exist: create it with " + p.command(name, "create", wanted)}
 		who, _ := p.config.making(name)

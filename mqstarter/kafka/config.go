@@ -76,6 +76,7 @@ type Config struct {
 	Replication int16 // of topics that we create; -1 is the broker's default
 
 	// Limits of time that are seldom set; 0 leaves each to us, or to franz-go.
+	TailTimeout    time.Duration // for finding the last records of an earlier term
 	RequestTimeout time.Duration // for a broker to write what it got, before it is asked again
 	DialTimeout    time.Duration
 	IdleTimeout    time.Duration // after which an unused connection is closed

@@ -11,6 +11,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/canal-relay/canal-relay/mqstarter/kafka/positions"
+	"github.com/canal-relay/canal-relay/mqstarter/kafka/refusal"
+	"github.com/canal-relay/canal-relay/mqstarter/kafka/topics"
 	"github.com/canal-relay/canal-relay/relay/position"
 )
 
@@ -24,7 +26,7 @@ func (p *Transactional) makePositions(ctx context.Context) error {
 	for {
 		var n int32
 		err := p.ask(ctx, func(ctx context.Context) (err error) {
-			if n, err = p.askPartitions(ctx, name, false); errors.Is(err, kerr.UnknownTopicOrPartition) {
+			if n, err = topics.Count(ctx, p.client, name, false); errors.Is(err, kerr.UnknownTopicOrPartition) {
 				return p.createPositions(ctx)
 			}
 			return err
@@ -33,7 +35,7 @@ func (p *Transactional) makePositions(ctx context.Context) error {
 		case err != nil || n == 1:
 			return err
 		case n > 1:
-			return named("topic %s has %d partitions: a position topic has one; name another one as canal.relay.position.topic", name, n)
+			return refusal.Named("topic %s has %d partitions: a position topic has one; name another one as canal.relay.position.topic", name, n)
 		}
 		select { // it was made, and is looked for again
 		case <-time.After(topicPause):
@@ -46,8 +48,8 @@ func (p *Transactional) makePositions(ctx context.Context) error {
 func (p *Transactional) createPositions(ctx context.Context) error {
 	name := p.all.own.Topic
 	err := positions.Create(ctx, p.client, name, p.config.Replication)
-	if err != nil && Refused(err) {
-		return named("topic %s cannot be created: %v: an administrator may create it with kafka-topics --bootstrap-server %s --create %s",
+	if err != nil && refusal.Is(err) {
+		return refusal.Named("topic %s cannot be created: %v: an administrator may create it with kafka-topics --bootstrap-server %s --create %s",
 			name, err, strings.Join(p.config.Brokers, ","), positions.Flags(name))
 	}
 	return err
@@ -73,7 +75,7 @@ func (p *Transactional) readPosition(ctx context.Context) (*positions.Record, er
 	}
 	record, err := positions.Parse(last)
 	if err != nil {
-		return nil, named("the record of %s cannot be read: %v: name another topic as canal.relay.position.topic to go on at the cursor",
+		return nil, refusal.Named("the record of %s cannot be read: %v: name another topic as canal.relay.position.topic to go on at the cursor",
 			p.all.own.Destination, err)
 	}
 	return record, nil
@@ -87,12 +89,12 @@ func (p *Transactional) judge(r *positions.Record) error {
 	case r == nil:
 		return nil
 	case r.Format > positions.Format:
-		return named("%s: the record has format %d, written by a newer canal-relay on %s: this one reads up to %d", where, r.Format, r.Node, positions.Format)
+		return refusal.Named("%s: the record has format %d, written by a newer canal-relay on %s: this one reads up to %d", where, r.Format, r.Node, positions.Format)
 	case r.ZooKeeper != "" && r.ZooKeeper != p.identity:
-		return named("%s: the record was written by a node (%s) of another ZooKeeper (%s, here it is %q), or that was set up anew: "+
+		return refusal.Named("%s: the record was written by a node (%s) of another ZooKeeper (%s, here it is %q), or that was set up anew: "+
 			"make sure that no such node runs any more; %s", where, r.Node, r.ZooKeeper, p.identity, remedy)
 	case r.Epoch > p.epoch:
-		return named("%s: somebody else owns it: %s wrote with epoch %d, ours is %d", where, r.Node, r.Epoch, p.epoch)
+		return refusal.Named("%s: somebody else owns it: %s wrote with epoch %d, ours is %d", where, r.Node, r.Epoch, p.epoch)
 	case r.Sent > 0 && r.Routing != p.all.own.Routing:
 		p.log.Warn("the routing has changed since a part of a transaction was sent", "position.topic", p.all.own.Topic, "rows", r.Sent)
 	}

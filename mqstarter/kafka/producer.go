@@ -2,8 +2,6 @@ package kafka
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -17,12 +15,12 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/canal-relay/canal-relay/mqstarter/kafka/dial"
-	"github.com/canal-relay/canal-relay/mqstarter/kafka/login"
+	"github.com/canal-relay/canal-relay/mqstarter/kafka/refusal"
+	"github.com/canal-relay/canal-relay/mqstarter/kafka/topics"
 	"github.com/canal-relay/canal-relay/relay/position"
 )
 
@@ -60,9 +58,12 @@ type Producer struct {
 	away dial.Absences
 	shut atomic.Int64 // since when brokers close each connection, Unix ns; 0 if they do not
 
-	asking chan struct{} // a lock, held while a topic is looked up
-	mu     sync.Mutex    // covers topics and closed; never held while waiting
-	topics map[string]topic
+	flying  atomic.Int64  // parcels that are not acknowledged
+	moved   atomic.Int64  // when their number last fell, or rose from 0: Unix ns
+	watched bool          // the topics are looked after
+	asking  chan struct{} // a lock, held while a topic is looked up
+	mu      sync.Mutex    // covers topics, watched and closed; never held while waiting
+	topics  map[string]topic
 }
 
 // New makes a Producer. It dials nothing.
@@ -102,11 +103,37 @@ func (p *Producer) Claim(ctx context.Context, _ int64) (position.Resume, error) 
 			return position.Resume{}, err
 		}
 		if wanted := p.config.Topics[name]; t.partitions < wanted {
-			return position.Resume{}, named("topic %s has %d partitions, the routing needs %d: add them with %s",
+			return position.Resume{}, refusal.Named("topic %s has %d partitions, the routing needs %d: add them with %s",
 				name, t.partitions, wanted, p.command(name, "alter", wanted))
 		}
 	}
+	p.watch()
 	return position.Resume{}, position.ErrNone
+}
+
+// watch has the topics looked after for as long as the producer lives.
+func (p *Producer) watch() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.watched && !p.closed {
+		p.watched = true
+		p.closing.Go(func() { topics.Watch(p.live, p.client, p.log, p.waiting, p.abandon) })
+	}
+}
+
+// waiting returns the topics of the term, and the partitions that they had, when
+// nothing has been acknowledged for long.
+func (p *Producer) waiting() map[string]int32 {
+	if p.flying.Load() == 0 || time.Since(time.Unix(0, p.moved.Load())) < topics.Patience {
+		return nil
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	had := make(map[string]int32, len(p.topics))
+	for name, t := range p.topics {
+		had[name] = t.partitions
+	}
+	return had
 }
 
 // reach returns nil when a broker has answered, and let us produce.
@@ -141,17 +168,17 @@ func (p *Producer) ask(ctx context.Context, question func(context.Context) error
 		err := question(attempt)
 		look.Stop()
 		cancel()
-		if alert := alertOf(p.reason(err)); alert != nil && ctx.Err() == nil {
-			return named("the broker ends the TLS handshake (%v): does it want a certificate of the client, or another one?", alert)
+		if alert := refusal.Alert(p.reason(err)); alert != nil && ctx.Err() == nil {
+			return refusal.Named("the broker ends the TLS handshake (%v): does it want a certificate of the client, or another one?", alert)
 		}
 		if err == nil {
 			p.away.Remove(dial.Everybody)
 		}
-		if err == nil || ctx.Err() != nil || p.live.Err() != nil || Refused(err) {
+		if err == nil || ctx.Err() != nil || p.live.Err() != nil || refusal.Is(err) {
 			return err
 		}
 		if p.shuts() {
-			return named("the broker closes connections: settings of TLS or SASL do not fit, or the password is wrong")
+			return refusal.Named("the broker closes connections: settings of TLS or SASL do not fit, or the password is wrong")
 		}
 		p.note(dial.Everybody, err)
 		select {
@@ -163,39 +190,6 @@ func (p *Producer) ask(ctx context.Context, question func(context.Context) error
 		}
 	}
 }
-
-// alertOf is the alert by which a broker ended a TLS connection; nil if err is
-// something else.
-func alertOf(err error) error {
-	var op *net.OpError
-	if errors.As(err, &op) && op.Op == "remote error" { // crypto/tls has no type for it
-		return op.Err
-	}
-	return nil
-}
-
-// Refused tells an answer that will not change from a cluster that is away.
-func Refused(err error) bool {
-	var named *namedError
-	var nothing *login.Error
-	if errors.As(err, &named) || errors.As(err, &nothing) {
-		return true
-	}
-	var answer *kerr.Error
-	if errors.As(err, &answer) {
-		return !answer.Retriable
-	}
-	var certificate *tls.CertificateVerificationError
-	var authority x509.UnknownAuthorityError
-	return errors.As(err, &certificate) || errors.As(err, &authority)
-}
-
-// namedError is a failure that says what to do.
-type namedError struct{ text string }
-
-func (e *namedError) Error() string { return e.text }
-
-func named(format string, args ...any) error { return &namedError{fmt.Sprintf(format, args...)} }
 
 // note logs once that a broker, or the cluster as a whole, is away.
 func (p *Producer) note(who string, err error) {
@@ -220,7 +214,7 @@ func (p *Producer) OnBrokerConnect(broker kgo.BrokerMetadata, _ time.Duration, _
 	who := net.JoinHostPort(broker.Host, strconv.Itoa(int(broker.Port)))
 	switch {
 	case p.live.Err() != nil:
-	case err != nil && p.reached.Load() && Refused(err):
+	case err != nil && p.reached.Load() && refusal.Is(err):
 		p.abandon(fmt.Errorf("connect to %s: %w", who, err))
 	case err != nil:
 		p.note(who, fmt.Errorf("connect to %s: %w", who, err))

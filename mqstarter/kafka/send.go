@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"sync/atomic"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/canal-relay/canal-relay/mqstarter/kafka/refusal"
 	"github.com/canal-relay/canal-relay/mqstarter/kafka/tail"
 	"github.com/canal-relay/canal-relay/mqstarter/message"
 	"github.com/canal-relay/canal-relay/relay/position"
@@ -63,7 +65,7 @@ func (p *Producer) exist(ctx context.Context, messages []message.Message) error 
 			last, name = t, m.Topic
 		}
 		if m.Partition < 0 || m.Partition >= last.partitions {
-			return named("topic %s has %d partitions, partition %d is wanted (table %s.%s): create it with %s",
+			return refusal.Named("topic %s has %d partitions, partition %d is wanted (table %s.%s): create it with %s",
 				name, last.partitions, m.Partition, m.Schema, m.Table, p.command(name, "alter", m.Partition+1))
 		}
 	}
@@ -71,12 +73,20 @@ func (p *Producer) exist(ctx context.Context, messages []message.Message) error 
 }
 
 func (p *Producer) newFlight(parcel *message.Parcel, done func(error)) *flight {
+	if p.flying.Add(1) == 1 {
+		p.moved.Store(time.Now().UnixNano())
+	}
+	landed := func(err error) {
+		p.moved.Store(time.Now().UnixNano())
+		p.flying.Add(-1)
+		done(err)
+	}
 	n := 0
 	for i := range parcel.Messages {
 		n += len(parcel.Messages[i].Headers)
 	}
 	f := &flight{
-		producer: p, parcel: parcel, done: done,
+		producer: p, parcel: parcel, done: landed,
 		records: make([]kgo.Record, len(parcel.Messages)),
 		headers: make([]kgo.RecordHeader, 0, n),
 	}
@@ -126,9 +136,12 @@ func (f *flight) refusal(r *kgo.Record, err error) error {
 	return err
 }
 
-// fault names the transaction of a record that is refused for what it is, so
-// that an operator can have it left out.
+// fault says more of some refusals. It names the transaction of a record that is
+// refused for what it is, so that an operator can have it left out.
 func fault(r *kgo.Record, err error) error {
+	if errors.Is(err, kerr.UnknownTopicID) {
+		return fmt.Errorf("the topic was deleted and made anew, and what it held is gone: %w", err)
+	}
 	if !errors.Is(err, kerr.MessageTooLarge) && !errors.Is(err, kerr.InvalidRecord) {
 		return err
 	}
@@ -155,5 +168,7 @@ func (p *Producer) Tails(ctx context.Context, destination string, places []messa
 	if err != nil {
 		return make([]message.Tail, len(places)) // New would have failed
 	}
+	ctx, cancel := context.WithTimeout(ctx, or(p.config.TailTimeout, tail.DefaultTimeout))
+	defer cancel()
 	return tail.Scan(ctx, append(options, kgo.WithContext(p.live)), destination, places)
 }

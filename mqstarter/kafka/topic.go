@@ -10,6 +10,9 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/canal-relay/canal-relay/mqstarter/kafka/refusal"
+	"github.com/canal-relay/canal-relay/mqstarter/kafka/topics"
 )
 
 const (
@@ -100,7 +103,7 @@ func (p *Producer) count(ctx context.Context, name string) (int32, error) {
 	// cluster may go away in between.
 	for missing := 0; ; missing++ {
 		err := p.ask(ctx, func(ctx context.Context) (err error) {
-			n, err = p.askPartitions(ctx, name, who == CreateBroker)
+			n, err = topics.Count(ctx, p.client, name, who == CreateBroker)
 			if errors.Is(err, kerr.UnknownTopicOrPartition) {
 				n, err = 0, nil
 			}
@@ -116,7 +119,7 @@ func (p *Producer) count(ctx context.Context, name string) (int32, error) {
 				return 0, err
 			}
 		case missing > 0 && who == CreateNever || missing > int(topicWait/topicPause):
-			return 0, named("topic %s does not exist, and was not created: create it with %s", name, p.command(name, "create", partitions))
+			return 0, refusal.Named("topic %s does not exist, and was not created: create it with %s", name, p.command(name, "create", partitions))
 		}
 		select {
 		case <-time.After(topicPause):
@@ -124,24 +127,6 @@ func (p *Producer) count(ctx context.Context, name string) (int32, error) {
 			return 0, ctx.Err()
 		}
 	}
-}
-
-// askPartitions asks once. A topic without a leader is one that is away.
-func (p *Producer) askPartitions(ctx context.Context, name string, create bool) (int32, error) {
-	request := kmsg.NewPtrMetadataRequest()
-	request.AllowAutoTopicCreation = create
-	wanted := kmsg.NewMetadataRequestTopic()
-	wanted.Topic = &name
-	request.Topics = append(request.Topics, wanted)
-	response, err := request.RequestWith(ctx, p.client)
-	if err != nil {
-		return 0, err
-	}
-	if len(response.Topics) != 1 {
-		return 0, fmt.Errorf("the answer is about %d topics instead of one", len(response.Topics))
-	}
-	t := response.Topics[0]
-	return int32(len(t.Partitions)), kerr.ErrorForCode(t.ErrorCode)
 }
 
 // create has a topic created as configured. One that exists by now is fine.
@@ -167,8 +152,8 @@ func (p *Producer) create(ctx context.Context, name string, partitions int32) er
 		}
 		return nil
 	})
-	if err != nil && Refused(err) {
-		return named("topic %s cannot be created: %v: an administrator may create it with %s", name, err, p.command(name, "create", partitions))
+	if err != nil && refusal.Is(err) {
+		return refusal.Named("topic %s cannot be created: %v: an administrator may create it with %s", name, err, p.command(name, "create", partitions))
 	}
 	return err
 }

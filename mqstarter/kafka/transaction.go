@@ -12,6 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/canal-relay/canal-relay/mqstarter/kafka/refusal"
 	"github.com/canal-relay/canal-relay/mqstarter/message"
 	"github.com/canal-relay/canal-relay/relay/position"
 )
@@ -335,7 +336,7 @@ var final = []error{
 // failure tells what another term can mend from what it cannot.
 func (p *Transactional) failure(err error) error {
 	var known again
-	var text *namedError
+	var text *refusal.Error
 	is := func(e error) bool { return errors.Is(err, e) }
 	switch {
 	case err == nil || errors.As(err, &known):
@@ -343,7 +344,7 @@ func (p *Transactional) failure(err error) error {
 	case errors.As(err, &text), slices.ContainsFunc(final, is):
 		return err
 	case (is(kerr.InvalidProducerEpoch) || is(kerr.ProducerFenced)) && p.all.fencedOften() && p.epoch == 0:
-		return named("another process uses this cluster and destination: transactional id %s was taken from this one %d times in %s: "+
+		return refusal.Named("another process uses this cluster and destination: transactional id %s was taken from this one %d times in %s: "+
 			"stop the other process, or give each its own canal.relay.cluster (%v)", p.all.own.ID, fencingsBorne, fencingsSpan, err)
 	}
 	return again{err}

@@ -18,6 +18,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/canal-relay/canal-relay/mqstarter/kafka"
+	"github.com/canal-relay/canal-relay/mqstarter/kafka/refusal"
 	"github.com/canal-relay/canal-relay/relay/position"
 	"github.com/canal-relay/canal-relay/relay/schema"
 )
@@ -107,7 +108,7 @@ func (h *History) wait(ctx context.Context, step func() error) error {
 // closes a connection at once is one that shuts down.
 func away(err error) bool {
 	var network *net.OpError
-	return !kafka.Refused(err) && (errors.As(err, &network) || errors.Is(err, io.EOF) || kgo.IsRetryableBrokerErr(err) || kerr.IsRetriable(err))
+	return !refusal.Is(err) && (errors.As(err, &network) || errors.Is(err, io.EOF) || kgo.IsRetryableBrokerErr(err) || kerr.IsRetriable(err))
 }
 
 // Load reads the topic to its present end. It waits for a cluster that is away.

@@ -15,8 +15,8 @@ import (
 	"github.com/canal-relay/canal-relay/mqstarter/message"
 )
 
-// Timeout bounds one Scan, whatever was found by then.
-const Timeout = time.Second
+// DefaultTimeout bounds one Scan, whatever was found by then.
+const DefaultTimeout = time.Second
 
 // windows are how many records from the end are looked at, in steps: most often
 // the last record is our own.
@@ -38,17 +38,10 @@ type part struct {
 }
 
 // Scan looks, in each place, for the last record whose r-dest is the
-// destination: at most 10,000 records from the end, and no longer than Timeout.
+// destination: at most 10,000 records from the end, and until the context ends.
 // Records of transactions that were aborted or are not committed do not count.
 // A place that cannot be read is not found, with the reason.
 func Scan(ctx context.Context, options []kgo.Opt, destination string, places []message.Place) []message.Tail {
-	ctx, cancel := context.WithTimeout(ctx, Timeout)
-	defer cancel()
-	return search(ctx, options, destination, places)
-}
-
-// search is Scan without a limit of its own.
-func search(ctx context.Context, options []kgo.Opt, destination string, places []message.Place) []message.Tail {
 	tails := make([]message.Tail, len(places))
 	parts := make([]*part, len(places))
 	for i, place := range places {
