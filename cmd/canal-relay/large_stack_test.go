@@ -22,7 +22,7 @@ import (
 	"github.com/canal-relay/canal-relay/deploy/local"
 )
 
-// TestStackLarge: what is larger than the memory that a destination may hold.
+// TestStackLarge is the field cases ML-02 and ML-03: what is larger than the memory that a destination may hold.
 func TestStackLarge(t *testing.T) {
 	for _, server := range []string{"mysql", "mariadb"} {
 		t.Run("row/"+server, func(t *testing.T) { largeRow(t, server) })

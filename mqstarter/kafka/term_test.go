@@ -115,16 +115,33 @@ func TestTermSendsEverythingAndSaves(t *testing.T) {
 	}
 }
 
+// TestRefusalHoldsThePosition is the field case KD-03: what will never be written
+// ends the term, and the position does not pass it; what may be written later is
+// tried again, and nothing is lost.
 func TestRefusalHoldsThePosition(t *testing.T) {
-	c := topics(t, 1, "changes", "refused")
-	c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: "refused", Err: kerr.PolicyViolation, Count: -1})
 	routes := route.Config{Topic: "changes", DynamicTopic: "refused:shop.items"}
-	saved, err := run(t, c, routes, 1, "orders", "orders", "items", "orders", "orders")
-	if !errors.Is(err, kerr.PolicyViolation) || !strings.Contains(err.Error(), "shop.items") {
-		t.Errorf("got %v, want the broker's refusal with the table", err)
+	for _, fault := range []*kerr.Error{kerr.PolicyViolation, kerr.InvalidRecord, kerr.TopicAuthorizationFailed} {
+		t.Run(fault.Message, func(t *testing.T) {
+			c := topics(t, 1, "changes", "refused")
+			c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: "refused", Err: fault, Count: -1})
+			saved, err := run(t, c, routes, 1, "orders", "orders", "items", "orders", "orders")
+			if !errors.Is(err, fault) || !strings.Contains(err.Error(), "shop.items") {
+				t.Errorf("got %v, want the broker's refusal with the table", err)
+			}
+			if n := c.PartitionInfo("changes", 0).HighWatermark; saved != "2" || n != 2 {
+				t.Errorf("saved %q, %d records; want what stands before the refused one, 2", saved, n)
+			}
+		})
 	}
-	if n := c.PartitionInfo("changes", 0).HighWatermark; saved != "2" || n != 2 {
-		t.Errorf("saved %q, %d records; want what stands before the refused one, 2", saved, n)
+	for _, fault := range []*kerr.Error{kerr.NotLeaderForPartition, kerr.RequestTimedOut, kerr.NotEnoughReplicas} {
+		t.Run(fault.Message, func(t *testing.T) {
+			c := topics(t, 1, "changes", "refused")
+			c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: "refused", Err: fault, Count: 3})
+			saved, err := run(t, c, routes, 1, "orders", "orders", "items", "orders", "orders")
+			if n, late := c.PartitionInfo("changes", 0).HighWatermark, c.PartitionInfo("refused", 0).HighWatermark; !errors.Is(err, io.EOF) || saved != "5" || n != 4 || late != 1 {
+				t.Errorf("got %v, saved %q, %d and %d records; want all", err, saved, n, late)
+			}
+		})
 	}
 }
 

@@ -1,0 +1,56 @@
+//go:build stack
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestStackTopicMadeAnew is the field case KD-06: a topic is deleted and made anew, with 3 partitions instead of 6 and then
+// with 6 again, while it is written to. Nobody has to restart anything, each state has its name, and what is written to
+// the source behind that arrives.
+func TestStackTopicMadeAnew(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	w := newWorld(t, "mysql", map[string]string{"canal.relay.topic.create": "never"})
+	keys := w.conf.Destinations[w.name]
+	keys["canal.mq.partitionsNum"], keys["canal.mq.partitionHash"] = "6", `.*\..*:$pk$`
+	w.must(w.CreateTopic(ctx, w.name, 6))
+	conn := w.admin()
+	next := 0
+	rows := func() {
+		var values []string
+		for range 60 {
+			next++
+			values = append(values, fmt.Sprintf("(%d)", next))
+		}
+		w.exec(conn, "INSERT INTO t VALUES "+strings.Join(values, ","))
+	}
+	arrived := func() { w.arrives(ctx, w.name, fmt.Sprintf(`"id":"%d"`, next)) }
+	w.exec(conn, "USE "+w.name, "CREATE TABLE t (id INT PRIMARY KEY)")
+	rows()
+	w.start()
+	arrived()
+
+	w.must(w.DeleteTopic(ctx, w.name))
+	rows()
+	w.until(ctx, "the topic is said to be gone", func() bool {
+		log := w.log(0)
+		return strings.Contains(log, "a topic is gone") || strings.Contains(log, "does not exist")
+	})
+	w.must(w.CreateTopic(ctx, w.name, 3))
+	few := regexp.MustCompile(`topic ` + w.name + ` has 3 partitions, (the routing needs 6|partition \d is wanted).* with kafka-topics`)
+	w.until(ctx, "that partitions are missing is said", func() bool { return few.MatchString(w.log(0)) })
+	w.must(w.DeleteTopic(ctx, w.name))
+	w.must(w.CreateTopic(ctx, w.name, 6))
+	rows()
+	arrived()
+	if n := strings.Count(w.log(0), "a topic is gone"); n > 1 {
+		t.Errorf("said %d times that the topic is gone", n)
+	}
+}
