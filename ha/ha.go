@@ -3,6 +3,7 @@ package ha
 import (
 	"context"
 	"errors"
+	"time"
 )
 
 // The causes with which a term ends from outside. They have a method
@@ -79,4 +80,10 @@ type Registrar interface {
 // whatever is still under way must be dropped at once.
 type Starter interface {
 	Run(ctx context.Context, epoch int64) error
+}
+
+// Drainer is what a Starter may also be: it knows how long its term may take to
+// settle, when that differs from the Monitor's DrainTimeout.
+type Drainer interface {
+	DrainTimeout() time.Duration
 }

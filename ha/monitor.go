@@ -31,6 +31,7 @@ type Monitor struct {
 	role     Role
 	since    time.Time
 	reason   string
+	refused  string // why the starter that was brought last does not run
 
 	term  *term         // the running or latest one; owned by Run
 	pause time.Duration // before the next campaign after a failure; owned by Run
@@ -52,7 +53,7 @@ func NewMonitor(destination string, e Elector, s Starter, c Config, l *slog.Logg
 func (m *Monitor) Reload(s Starter) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.starter = s
+	m.starter, m.refused = s, ""
 	select {
 	case m.reloaded <- struct{}{}:
 	default:
@@ -169,6 +170,7 @@ func (m *Monitor) own(ctx context.Context, l Lease) end {
 		case e.cause == nil && fallback != nil && m.onTrial():
 			rejected, s, fallback = s, fallback, nil
 			m.keep(s)
+			m.refuse(e.err)
 		case e.cause == nil && rejected != nil && m.onTrial():
 			m.keep(rejected) // neither works: next time the configured one again
 			return e
@@ -256,7 +258,11 @@ func (m *Monitor) wait(ctx context.Context) error {
 // it ran has ended. It returns what the starter returned, or ErrExitTimeout: the
 // term may then still write, and the lease must not be given to anybody.
 func (m *Monitor) processActiveExit(cause error) error {
-	return m.term.stop(cause, m.config.DrainTimeout, m.config.ExitTimeout)
+	drain := m.config.DrainTimeout
+	if d, ok := m.term.starter.(Drainer); ok {
+		drain = d.DrainTimeout()
+	}
+	return m.term.stop(cause, drain, m.config.ExitTimeout)
 }
 
 // ended says how the term ended: here, and nowhere else, it is logged.

@@ -327,8 +327,8 @@ func TestReloadFallsBack(t *testing.T) {
 			wait(time.Second)
 			m.Reload(&fakeStarter{w: w, name: "new", err: bad, after: time.Second})
 			wait(time.Minute)
-			if role, _, _ := m.State(); role != Active {
-				t.Errorf("role is %s, want active with the old configuration", role)
+			if role, _, _ := m.State(); role != Active || m.Refused() != bad.Error() {
+				t.Errorf("role is %s, refused %q, want active with the old configuration because of %q", role, m.Refused(), bad)
 			}
 			return nil
 		})

@@ -22,6 +22,24 @@ func (m *Monitor) State() (role Role, since time.Time, reason string) {
 	return m.role, m.since, m.reason
 }
 
+// Refused returns why the starter that Reload brought last does not run although
+// this node works; empty when it does, or has not been tried. It may be called
+// at any time.
+func (m *Monitor) Refused() string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.refused
+}
+
+// refuse notes why a reloaded starter was given up for the one before.
+func (m *Monitor) refuse(err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.reloaded) == 0 {
+		m.refused = err.Error()
+	}
+}
+
 func (m *Monitor) setState(role Role, reason string) {
 	m.mu.Lock()
 	changed := m.role != role

@@ -9,11 +9,12 @@ import (
 
 // term is one run of a starter inside an ownership.
 type term struct {
-	lease  Lease
-	began  time.Time
-	cancel context.CancelCauseFunc
-	ended  chan struct{} // closed when the starter has returned
-	err    error         // what it returned; read after ended
+	starter Starter
+	lease   Lease
+	began   time.Time
+	cancel  context.CancelCauseFunc
+	ended   chan struct{} // closed when the starter has returned
+	err     error         // what it returned; read after ended
 
 	// overruled is what came from the lease while the term was being stopped
 	// and weighs more than the cause it was stopped for. It is read after stop.
@@ -24,7 +25,7 @@ type term struct {
 // to end the term, it must not end it behind the Monitor's back.
 func begin(ctx context.Context, s Starter, l Lease) *term {
 	ctx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
-	t := &term{lease: l, began: time.Now(), cancel: cancel, ended: make(chan struct{})}
+	t := &term{starter: s, lease: l, began: time.Now(), cancel: cancel, ended: make(chan struct{})}
 	go func() {
 		defer close(t.ended)
 		t.err = s.Run(ctx, l.Epoch())

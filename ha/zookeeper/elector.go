@@ -47,7 +47,7 @@ const (
 const heldLook = 200 * time.Millisecond
 
 // Elector elects the owner of one destination: whoever creates the running node.
-// Its methods but Changes are for one Monitor, which calls one at a time.
+// Its methods but Changes and Delay are for one Monitor, which calls one at a time.
 type Elector struct {
 	c           *Client
 	destination string
@@ -75,6 +75,14 @@ func (e *Elector) Changes() uint64 {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.changes
+}
+
+// Delay changes the TakeoverDelay, from the next time on that a running node
+// vanishes. Unlike the other methods it may be called at any time.
+func (e *Elector) Delay(d time.Duration) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.config.TakeoverDelay = d
 }
 
 // Register shows this node under the destination's cluster nodes, in this

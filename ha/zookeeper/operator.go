@@ -35,6 +35,7 @@ type Seen struct {
 	Name  string
 	Owner Owner
 	Nodes []string // ip:port of the nodes that know it, the owner among them
+	Pause *Pause   // nil unless it is paused
 
 	Saved position.Saved
 	State position.State // that stands beside the cursor, for its earlier positions
@@ -77,6 +78,9 @@ func see(v *session.Visit, destination string) (s Seen, err error) {
 		return s, err
 	}
 	if s.Nodes, err = v.Children(destinationPath(destination) + "/cluster"); err != nil {
+		return s, err
+	}
+	if s.Pause, _, err = pauseOf(v, destination); err != nil {
 		return s, err
 	}
 	cursor, state, err := readBoth(v.Get, destination)

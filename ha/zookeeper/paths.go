@@ -30,6 +30,9 @@ func skipPath(d string) string { return destinationPath(d) + "/relay/skip" }
 
 func releasedPath(d string) string { return destinationPath(d) + "/relay/released" }
 
+// pausedPath is there while a destination is not to be read.
+func pausedPath(d string) string { return destinationPath(d) + "/relay/paused" }
+
 // heldPath is there for as long as an operator moves the position of a
 // destination: nobody may start it. It is ephemeral, and goes with the operator.
 func heldPath(d string) string { return destinationPath(d) + "/relay/held" }
