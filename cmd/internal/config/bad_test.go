@@ -24,6 +24,13 @@ func TestBadInput(t *testing.T) {
 		server, instance []string
 		want             []string
 	}{
+		{"manager without Canal Admin", []string{"canal.instance.global.mode = manager", "canal.instance.shop.mode = db"}, nil, []string{
+			"canal.properties:5: canal.instance.global.mode: manager takes the configuration from Canal Admin: name it in canal.admin.manager, or set spring",
+			`canal.properties:6: canal.instance.shop.mode: "db": choose spring or manager`}},
+		{"Canal Admin without its password", []string{"canal.admin.manager = 127.0.0.1:8089"}, nil, []string{
+			"canal.properties: canal.admin.passwd: Canal Admin asks for it: set the hash of its password as Canal has it"}},
+		{"no scan period", []string{"canal.auto.scan = true", "canal.auto.scan.interval = 0"}, nil, []string{
+			"canal.properties:6: canal.auto.scan.interval: 0 is no period: choose 1 or more seconds, or canal.auto.scan=false"}},
 		{"server mode", []string{"canal.serverMode = rocketMQ"}, nil, []string{
 			`canal.properties:5: canal.serverMode: "rocketMQ": it must be kafka`}},
 		{"the last of several counts", []string{"canal.port = x", "canal.port = 11111", "canal.port = y"}, nil, []string{
@@ -81,7 +88,7 @@ func TestBadInput(t *testing.T) {
 			`shop/instance.properties:4: canal.mq.topic: it is missing: name a topic, or set canal.mq.dynamicTopic`}},
 		{"secret", nil, []string{"canal.relay.secret.canal.instance.dbPassword.file = nowhere", "canal.relay.secret.canal.port.file = x"}, []string{
 			`shop/instance.properties:4: canal.relay.secret.canal.instance.dbPassword.file: open nowhere: no such file or directory: make the file readable for this user, or remove the key`,
-			`shop/instance.properties:5: canal.relay.secret.canal.port.file: canal.port is not a secret that can stand in a file: choose canal.instance.dbPassword, canal.instance.tsdb.dbPassword, kafka.sasl.jaas.config, kafka.ssl.keystore.key, kafka.ssl.keystore.password, kafka.ssl.key.password, kafka.ssl.truststore.password, canal.relay.http.password, canal.relay.alarm.webhook, canal.relay.zookeeper.auth`}},
+			`shop/instance.properties:5: canal.relay.secret.canal.port.file: canal.port is not a secret that can stand in a file: choose canal.instance.dbPassword, canal.instance.tsdb.dbPassword, kafka.sasl.jaas.config, kafka.ssl.keystore.key, kafka.ssl.keystore.password, kafka.ssl.key.password, kafka.ssl.truststore.password, canal.relay.http.password, canal.relay.alarm.webhook, canal.relay.zookeeper.auth, canal.admin.passwd`}},
 		{"key store", []string{"kafka.security.protocol = SSL", "kafka.ssl.truststore.location = x.jks"}, nil, []string{
 			`canal.properties:6: kafka.ssl.truststore.location: open x.jks: no such file or directory: make the file readable for this user`}},
 		{"TLS to the source", nil, []string{"canal.instance.master.sslMode = SOME", "canal.instance.master.tlsVersions = TLSv1.1", "canal.instance.master.trustCertificateKeyStoreUrl = file:nowhere"}, []string{
@@ -225,7 +232,7 @@ func TestFindings(t *testing.T) {
 	c := newConf(t)
 	c.env["canal.port"] = "11111"
 	c.env["canal.zookeeper.flush.period"] = "500"
-	c.server = append(c.server, "canal.port = 1", "canal.admin.user = admin", "rocketmq.namesrv.addr = x", "kafka.foo = 1", "canal.foo.bar = 1", "canal.prot = 1",
+	c.server = append(c.server, "canal.port = 1", "canal.user = admin", "rocketmq.namesrv.addr = x", "kafka.foo = 1", "canal.foo.bar = 1", "canal.prot = 1",
 		"my.host = 127.0.0.1", "canal.mq.flatMessage = true", "canal.mq.canalGetTimeout = 50")
 	c.instance = append(c.instance, "canal.instance.master.address = ${my.host}:3306", "canal.serverMode = kafka", "canal.mq.topic = t\xc3\xa9", "canal.mq.topic=t")
 	_, findings, err := c.load()
@@ -240,7 +247,7 @@ func TestFindings(t *testing.T) {
 		"canal.properties:5: canal.port: ignored: the environment has it too, and wins unless blank",
 		"environment: canal.port: honoured: port part of",
 		"environment: canal.zookeeper.flush.period: honoured: time between",
-		"canal.properties:6: canal.admin.user: ignored: there is no TCP server",
+		"canal.properties:6: canal.user: ignored: there is no TCP server",
 		"canal.properties:7: rocketmq.namesrv.addr: ignored: belongs to another queue than Kafka",
 		"canal.properties:8: kafka.foo: unknown: no setting here is its equal",
 		"canal.properties:9: canal.foo.bar: unknown: neither Canal nor canal-relay has such a key",

@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"net"
 	"os"
@@ -21,10 +22,10 @@ import (
 	"github.com/canal-relay/canal-relay/ha/zookeeper/session"
 )
 
-// Names of the files and of a directory that holds no destination.
+// Names of the files, and of a directory that holds no destination.
 const (
-	serverFile   = "canal.properties"
-	instanceFile = "instance.properties"
+	ServerFile   = "canal.properties"
+	InstanceFile = "instance.properties"
 	springDir    = "spring"
 )
 
@@ -48,7 +49,11 @@ type Node struct {
 	LogJSON bool
 	Webhook Secret // URL to call when a destination changes its state; empty for none
 
+	Scan  time.Duration // how often to look for changes; 0: never
+	Admin *Admin        // nil where the configuration is in files
+
 	Instances []Instance // in the order of the configuration
+	process   Settings   // what takes a restart, by key
 }
 
 // Instance finds a destination, nil when there is none of that name.
@@ -66,7 +71,10 @@ func (n *Node) Instance(name string) *Instance {
 // dots included. Findings tell of every key that was found, and are there even
 // when an error is: it is Problems, all of them. No server is asked.
 func Load(dir string, env func(string) (string, bool)) (*Node, []Finding, error) {
-	l := loader{dir: dir, env: env}
+	return loadFrom(&loader{dir: dir, env: env})
+}
+
+func loadFrom(l *loader) (*Node, []Finding, error) {
 	node := l.load()
 	if len(l.problems) > 0 {
 		return nil, l.findings, l.problems
@@ -81,6 +89,7 @@ type reader struct{ *reading.Reader }
 type loader struct {
 	dir      string
 	env      func(string) (string, bool)
+	texts    *Texts // nil: they are read from dir
 	server   *properties.File
 	problems Problems
 	findings []Finding
@@ -88,37 +97,47 @@ type loader struct {
 }
 
 func (l *loader) load() *Node {
-	l.used = map[string]bool{}
-	var ok bool
-	if l.server, ok = l.read(filepath.Join(l.dir, serverFile), true); !ok {
+	node, r := l.node()
+	if node == nil {
 		return nil
 	}
-	r := l.reader("")
-	node := r.node()
-	r.judge(keys.ScopeServer, keys.ScopeProcess)
-	r.CheckSecretNames(l.server)
 	for _, name := range l.destinations(r) {
 		if i, ok := l.instance(node, name); ok {
 			node.Instances = append(node.Instances, i)
 		}
 	}
-	if len(node.Instances) == 0 && len(l.problems) == 0 {
-		l.problems.Add(Problem{Where: l.server.Name, Key: "canal.destinations", What: "no destination is left to run: name one that has a directory with an " + instanceFile})
+	if len(node.Instances) == 0 && len(l.problems) == 0 && node.Admin == nil {
+		l.problems.Add(Problem{Where: l.server.Name, Key: "canal.destinations", What: "no destination is left to run: name one that has a directory with an " + InstanceFile})
 	}
 	l.findings = append(l.report(l.server, ""), l.findings...)
 	return node
 }
 
+// node reads canal.properties.
+func (l *loader) node() (*Node, *reader) {
+	l.used = map[string]bool{}
+	var ok bool
+	if l.server, ok = l.read(filepath.Join(l.dir, ServerFile), true); !ok {
+		return nil, nil
+	}
+	r := l.reader("")
+	node := r.node()
+	r.judge(keys.ScopeServer, keys.ScopeProcess)
+	r.CheckSecretNames(l.server)
+	node.process = r.settings(func(k *keys.Key, _ string) bool { return k.Process() })
+	return node, r
+}
+
 // read reads a file. needed makes its absence a problem.
 func (l *loader) read(path string, needed bool) (*properties.File, bool) {
-	text, err := os.ReadFile(path)
+	text, err := l.text(path)
 	if err != nil {
 		if needed || !os.IsNotExist(err) {
-			l.problems.Add(Problem{Where: path, What: fmt.Sprintf("%v: give the directory of %s with --conf, readable for this user", err, serverFile)})
+			l.problems.Add(Problem{Where: path, What: fmt.Sprintf("%v: give the directory of %s with --conf, readable for this user", err, ServerFile)})
 		}
 		return nil, false
 	}
-	f, err := properties.NewFile(path, text)
+	f, err := text.parse(path)
 	if err != nil {
 		if se := (*properties.SyntaxError)(nil); errors.As(err, &se) {
 			l.problems.Add(Problem{Where: fmt.Sprintf("%s:%d", path, se.Line), What: se.What})
@@ -131,7 +150,11 @@ func (l *loader) read(path string, needed bool) (*properties.File, bool) {
 // reader reads canal.properties and, for a destination, the files after it.
 func (l *loader) reader(destination string, more ...*properties.File) *reader {
 	r := &reader{&reading.Reader{Dir: l.dir, Destination: destination, Problems: &l.problems}}
-	r.Source = properties.Source{Env: l.env, Files: append([]*properties.File{l.server}, more...), Used: l.used}
+	files := append([]*properties.File{l.server}, more...)
+	if l.texts != nil && l.texts.Admin && len(more) > 0 {
+		files = append(files, l.server) // Canal puts it on top there
+	}
+	r.Source = properties.Source{Env: l.env, Files: files, Used: l.used}
 	if destination != "" {
 		r.Fixed = map[string]string{"canal.instance.destination": destination}
 	}
@@ -150,6 +173,10 @@ func (r *reader) node() *Node {
 		LogJSON:        r.Choice("canal.relay.log.format", "text", "json") == "json",
 	}
 	n.Webhook = r.webhook()
+	n.Admin = r.admin()
+	if r.Boolean("canal.auto.scan") {
+		n.Scan = r.scanInterval()
+	}
 	r.Choice("canal.serverMode", "kafka")
 	if strings.ContainsFunc(n.Cluster, func(c rune) bool { return !properties.IsNameRune(c) }) {
 		r.Blame("canal.relay.cluster", "%q: use letters, digits, dots, dashes and underscores", n.Cluster)
@@ -228,6 +255,9 @@ func (l *loader) destinations(r *reader) []string {
 		}
 	}
 	scan := r.Boolean("canal.auto.scan")
+	if scan && l.texts != nil && l.texts.Admin {
+		names = nil // the list is the admin's
+	}
 	if scan {
 		for _, name := range l.directories() {
 			if !slices.Contains(names, name) {
@@ -235,8 +265,8 @@ func (l *loader) destinations(r *reader) []string {
 			}
 		}
 	}
-	if len(names) == 0 {
-		r.Blame(key, "no destination is named and none was found: list their names, or set canal.auto.scan=true and make a directory with an %s for each", instanceFile)
+	if len(names) == 0 && (l.texts == nil || !l.texts.Admin) {
+		r.Blame(key, "no destination is named and none was found: list their names, or set canal.auto.scan=true and make a directory with an %s for each", InstanceFile)
 	}
 	var out []string
 	for _, name := range names {
@@ -256,18 +286,30 @@ func (l *loader) destinations(r *reader) []string {
 // Names with a dot in front belong to the system (Kubernetes keeps versions of
 // a mounted configuration so).
 func (l *loader) directories() []string {
-	entries, err := os.ReadDir(l.dir)
+	if l.texts != nil {
+		return slices.Sorted(maps.Keys(l.texts.Instances))
+	}
+	out, err := Directories(l.dir)
 	if err != nil {
 		return nil // canal.properties was read from it a moment ago
+	}
+	return out
+}
+
+// Directories lists the destinations that have a directory in dir.
+func Directories(dir string) ([]string, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
 	}
 	var out []string
 	for _, e := range entries {
 		if strings.HasPrefix(e.Name(), ".") || strings.EqualFold(e.Name(), springDir) {
 			continue
 		}
-		if _, err := os.Stat(filepath.Join(l.dir, e.Name(), instanceFile)); err == nil {
+		if _, err := os.Stat(filepath.Join(dir, e.Name(), InstanceFile)); err == nil {
 			out = append(out, e.Name())
 		}
 	}
-	return out
+	return out, nil
 }

@@ -100,6 +100,7 @@ func differ(a, b *Node) bool {
 	return !cmp.Equal(a, b,
 		cmp.Exporter(func(reflect.Type) bool { return true }),
 		cmp.Comparer(func(x, y *charset.Set) bool { return x == y }),
+		cmp.Comparer(func(x, y Settings) bool { return true }), // what has been read, used or not
 		cmp.Comparer(func(x, y *route.Router) bool { return x.Fingerprint() == y.Fingerprint() }),
 		cmp.Comparer(func(x, y *tls.Config) bool {
 			if x == nil || y == nil {
@@ -205,6 +206,18 @@ var samples = map[string][]string{
 	"canal.destinations":                {"canal.destinations=shop,second"},
 	"canal.destinations.expr":           {"canal.destinations.expr=shop{1-3}"},
 	"canal.auto.scan":                   {"canal.destinations=shop,gone", "canal.auto.scan=true"},
+	"canal.auto.scan.interval":          {"canal.auto.scan=true", "canal.auto.scan.interval=7"},
+	"canal.admin.manager":               {"canal.admin.passwd=4ACF", "canal.admin.manager=admin:8089"},
+	"canal.admin.port":                  {"canal.admin.passwd=4ACF", "canal.admin.manager=admin:8089", "canal.admin.port=11210"},
+	"canal.admin.user":                  {"canal.admin.passwd=4ACF", "canal.admin.manager=admin:8089", "canal.admin.user=admin"},
+	"canal.admin.passwd":                {"canal.admin.manager=admin:8089", "canal.admin.passwd=4ACF"},
+	"canal.admin.register.auto":         {"canal.admin.passwd=4ACF", "canal.admin.manager=admin:8089", "canal.admin.register.auto=true"},
+	"canal.admin.register.cluster":      {"canal.admin.passwd=4ACF", "canal.admin.manager=admin:8089", "canal.admin.register.cluster=east"},
+	"canal.admin.register.name":         {"canal.admin.passwd=4ACF", "canal.admin.manager=admin:8089", "canal.admin.register.name=node-1"},
+	"canal.instance.global.lazy":        {"canal.instance.global.lazy=true"},
+	"canal.instance.*.lazy":             {"canal.instance.global.lazy=true", "canal.instance.shop.lazy=false"},
+	"canal.instance.global.mode":        {"canal.instance.global.mode=manager"},
+	"canal.instance.*.mode":             {"canal.instance.shop.mode=manager"},
 	"canal.auto.reset.latest.pos.mode":  {"canal.auto.reset.latest.pos.mode=true"},
 	"canal.instance.global.spring.xml":  {"canal.instance.global.spring.xml=classpath:spring/memory-instance.xml"},
 	"canal.instance.*.spring.xml":       {"canal.instance.shop.spring.xml=classpath:spring/group-instance.xml"},

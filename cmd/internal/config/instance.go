@@ -47,6 +47,10 @@ type Instance struct {
 	TakeoverDelay time.Duration
 	// MetaFile is where the position is kept without ZooKeeper.
 	MetaFile string
+
+	// Lazy destinations are known, and not run.
+	Lazy     bool
+	settings Settings // what decides how it is run, as one hash
 }
 
 // String is the name alone, since an Instance holds passwords.
@@ -68,7 +72,7 @@ func (i Instance) ForTail() Instance {
 
 // instance reads a destination; ok is false when it is not to be run.
 func (l *loader) instance(node *Node, name string) (Instance, bool) {
-	path := filepath.Join(l.dir, name, instanceFile)
+	path := filepath.Join(l.dir, name, InstanceFile)
 	before := len(l.problems)
 	f, found := l.read(path, false)
 	if !found && len(l.problems) > before {
@@ -86,10 +90,12 @@ func (l *loader) instance(node *Node, name string) (Instance, bool) {
 			l.findings = append(l.findings, note)
 			return Instance{}, false
 		}
-		note.Note = "no such file: as in Canal with canal.auto.scan=false the destination is run by what stands in " + serverFile
+		note.Note = "no such file: as in Canal with canal.auto.scan=false the destination is run by what stands in " + ServerFile
 		l.findings = append(l.findings, note)
 	}
 	i := r.instance(node)
+	i.Lazy = r.lazy()
+	i.settings = r.settings(r.decides).sum()
 	r.judge(keys.ScopeInstance)
 	if found {
 		r.CheckSecretNames(f)

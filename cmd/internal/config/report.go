@@ -107,10 +107,10 @@ func (l *loader) verdict(f *properties.File, p properties.Property, destination 
 	case k == nil:
 		return keys.Unknown, "neither Canal nor canal-relay has such a key" + l.suggest(p.Key)
 	case destination != "" && k.Scope == keys.ScopeProcess:
-		l.problems.Add(Problem{Where: f.At(p), Key: p.Key, What: "it is one for the whole process: move it to " + serverFile})
-		return keys.Refused, "it is one for the whole process: move it to " + serverFile
+		l.problems.Add(Problem{Where: f.At(p), Key: p.Key, What: "it is one for the whole process: move it to " + ServerFile})
+		return keys.Refused, "it is one for the whole process: move it to " + ServerFile
 	case destination != "" && k.Scope == keys.ScopeServer:
-		return keys.Ignored, "it is read from " + serverFile + " only"
+		return keys.Ignored, "it is read from " + ServerFile + " only"
 	case k.Verdict == keys.Refused && (l.expanded(p.Value) || k.Takes(properties.Trim(p.Value))):
 		return keys.Honoured, onlyThis
 	}

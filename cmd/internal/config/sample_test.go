@@ -53,7 +53,7 @@ func TestSampleConfiguration(t *testing.T) {
 
 	// Without these lines the configuration is the same.
 	c := newConf(t)
-	c.server = []string{"canal.serverMode = kafka", "canal.destinations = shop", "canal.zkServers = 127.0.0.1:2181", "kafka.bootstrap.servers = 127.0.0.1:9092"}
+	c.server = []string{"canal.serverMode = kafka", "canal.destinations = shop", "canal.auto.scan = true", "canal.zkServers = 127.0.0.1:2181", "kafka.bootstrap.servers = 127.0.0.1:9092"}
 	c.instance = []string{"canal.instance.master.address = 127.0.0.1:3306", "canal.instance.dbUsername = canal", "canal.instance.dbPassword = canal", "canal.mq.topic = example",
 		"canal.instance.binlog.format = ROW,STATEMENT,MIXED", "canal.instance.binlog.image = FULL,MINIMAL,NOBLOB", `canal.instance.filter.black.regex = mysql\\.slave_.*`}
 	c.env = env

@@ -156,3 +156,17 @@ func distance(a, b string, limit int) int {
 	}
 	return row[len(b)]
 }
+
+// Process reports whether a change of the key takes a restart of the node.
+func (k *Key) Process() bool {
+	switch k.Name {
+	case "canal.ip", "canal.register.ip", "canal.port", "canal.metrics.pull.port", "canal.zkServers", "canal.auto.scan", "canal.auto.scan.interval":
+		return true
+	}
+	return k.Scope == ScopeProcess || strings.HasPrefix(k.Name, "canal.admin.")
+}
+
+// Chooses reports whether the key says only which destinations are run.
+func (k *Key) Chooses() bool {
+	return strings.HasPrefix(k.Name, "canal.destinations") || strings.HasSuffix(k.Name, ".lazy") || strings.HasSuffix(k.Name, ".mode") && strings.HasPrefix(k.Name, "canal.instance.")
+}

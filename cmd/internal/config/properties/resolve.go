@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
 )
 
 // Environment stands for a file name where the environment set a key.
@@ -26,7 +28,8 @@ type Setting struct {
 type File struct {
 	Name  string // as printed in messages
 	Props []Property
-	last  map[string]int // key → index in Props of the one that counts
+	last  map[string]int    // key → index in Props of the one that counts
+	from  map[string]string // key → name of the file that has it, where several were joined
 }
 
 // NewFile parses text. The error is a *SyntaxError.
@@ -52,7 +55,29 @@ func (f *File) Get(key string) (Property, bool) {
 }
 
 // At names the place of a property.
-func (f *File) At(p Property) string { return fmt.Sprintf("%s:%d", f.Name, p.Line) }
+func (f *File) At(p Property) string {
+	if from := f.from[p.Key]; from != "" {
+		return fmt.Sprintf("%s:%d", from, p.Line)
+	}
+	return fmt.Sprintf("%s:%d", f.Name, p.Line)
+}
+
+// Join puts top on f: its keys outdo those of f, which are left out then. What is
+// joined bears the name of top.
+func Join(f, top *File) *File {
+	joined := &File{Name: top.Name, last: map[string]int{}, from: map[string]string{}}
+	for _, from := range []*File{f, top} {
+		for _, p := range from.Props {
+			if _, outdone := top.last[p.Key]; outdone && from == f {
+				continue
+			}
+			joined.from[p.Key] = from.Name
+			joined.last[p.Key] = len(joined.Props)
+			joined.Props = append(joined.Props, p)
+		}
+	}
+	return joined
+}
 
 // Source finds values by Canal's rules. There are two readers with different
 // ones, Direct and Placeholder.
@@ -186,4 +211,23 @@ func closing(v string) int {
 // Trim is Java's String.trim: everything up to U+0020 goes.
 func Trim(s string) string {
 	return strings.TrimFunc(s, func(r rune) bool { return r <= ' ' })
+}
+
+// Escape writes text, which is UTF-8, in the form of a properties file, which has
+// no characters beyond Latin-1's first half but as \uXXXX.
+func Escape(text string) []byte {
+	out := make([]byte, 0, len(text))
+	for _, c := range text {
+		if c < utf8.RuneSelf {
+			out = append(out, byte(c))
+			continue
+		}
+		if n := len(out); n > 0 && endsInEscape(out) {
+			out = out[:n-1] // a backslash before a character that needs none is dropped
+		}
+		for _, unit := range utf16.Encode([]rune{c}) {
+			out = fmt.Appendf(out, `\u%04x`, unit)
+		}
+	}
+	return out
 }

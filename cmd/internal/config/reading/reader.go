@@ -73,7 +73,7 @@ func (r *Reader) Where(key string) string {
 	if v.Where != "" {
 		return v.Where
 	}
-	return files[len(files)-1].Name
+	return files[min(1, len(files)-1)].Name
 }
 
 // Blame notes a problem with a key.
@@ -178,7 +178,7 @@ func (r *Reader) List(key string) []string {
 
 // secrets are the keys that canal.relay.secret.<key>.file may name.
 var secrets = []string{"canal.instance.dbPassword", "canal.instance.tsdb.dbPassword", "kafka.sasl.jaas.config", "kafka.ssl.keystore.key",
-	"kafka.ssl.keystore.password", "kafka.ssl.key.password", "kafka.ssl.truststore.password", "canal.relay.http.password", "canal.relay.alarm.webhook", "canal.relay.zookeeper.auth"}
+	"kafka.ssl.keystore.password", "kafka.ssl.key.password", "kafka.ssl.truststore.password", "canal.relay.http.password", "canal.relay.alarm.webhook", "canal.relay.zookeeper.auth", "canal.admin.passwd"}
 
 func secretFile(key string) string { return "canal.relay.secret." + key + ".file" }
 

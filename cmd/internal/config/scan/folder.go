@@ -1,0 +1,91 @@
+package scan
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/canal-relay/canal-relay/cmd/internal/config"
+)
+
+// Folder is a Source in files. A file is read when its time or size has changed,
+// not before.
+type Folder struct {
+	dir  string
+	seen map[string]*seen // by path
+}
+
+type seen struct {
+	mod  time.Time
+	size int64
+	sum  [sha256.Size]byte
+	text *config.Text
+}
+
+// settle is how long a file must have been left alone before it is read again:
+// whoever writes it may not have come to its end.
+const settle = time.Second
+
+// NewFolder returns the files of dir.
+func NewFolder(dir string) *Folder { return &Folder{dir: dir, seen: map[string]*seen{}} }
+
+// Server returns canal.properties.
+func (f *Folder) Server(context.Context) (*config.Text, error) {
+	t, err := f.read(filepath.Join(f.dir, config.ServerFile))
+	if err != nil {
+		return nil, fmt.Errorf("look at the configuration: %w", err)
+	}
+	return t, nil
+}
+
+// Names lists the directories that hold a destination.
+func (f *Folder) Names(context.Context) ([]string, error) {
+	names, err := config.Directories(f.dir)
+	if err != nil {
+		return nil, fmt.Errorf("look for destinations: %w", err)
+	}
+	return names, nil
+}
+
+// Instance returns the instance.properties of a destination.
+func (f *Folder) Instance(_ context.Context, name string) (*config.Text, error) {
+	path := filepath.Join(f.dir, name, config.InstanceFile)
+	t, err := f.read(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		delete(f.seen, path)
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("look at the configuration: %w", err)
+	}
+	return t, nil
+}
+
+func (f *Folder) read(path string) (*config.Text, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	last := f.seen[path]
+	if last != nil {
+		age := time.Since(info.ModTime())
+		if last.mod.Equal(info.ModTime()) && last.size == info.Size() || age >= 0 && age < settle {
+			return last.text, nil
+		}
+	}
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	now := &seen{mod: info.ModTime(), size: info.Size(), sum: sha256.Sum256(content), text: &config.Text{Content: content}}
+	if last != nil && last.sum == now.sum {
+		now.text = last.text
+	}
+	f.seen[path] = now
+	return now.text, nil
+}

@@ -1,0 +1,74 @@
+package scan
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/canal-relay/canal-relay/cmd/internal/config"
+	"github.com/canal-relay/canal-relay/cmd/internal/config/admin"
+)
+
+// Open loads the configuration of dir, which may say that Canal Admin has it,
+// and returns what looks at it again; nil with canal.auto.scan=false. A node that
+// is to serve may have itself registered. Findings and error are as of
+// config.Load, but for what Canal Admin has to say.
+func Open(ctx context.Context, dir string, env func(string) (string, bool), serve bool) (*config.Node, []config.Finding, *Scanner, error) {
+	a, err := config.ReadAdmin(dir, env)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	var source Source = NewFolder(dir)
+	var node *config.Node
+	var findings []config.Finding
+	if a == nil {
+		node, findings, err = config.Load(dir, env)
+	} else {
+		a.Register = a.Register && serve
+		source = admin.New(*a, NewFolder(dir).Server)
+		node, findings, err = judge(ctx, dir, env, source)
+	}
+	if err != nil || node.Scan == 0 {
+		return node, findings, nil, err
+	}
+	return node, findings, New(dir, env, source, node), nil
+}
+
+// Load is Open for a command that looks once.
+func Load(ctx context.Context, dir string, env func(string) (string, bool)) (*config.Node, []config.Finding, error) {
+	node, findings, _, err := Open(ctx, dir, env, false)
+	return node, findings, err
+}
+
+// judge reads everything from a source that is not the folder.
+func judge(ctx context.Context, dir string, env func(string) (string, bool), source Source) (*config.Node, []config.Finding, error) {
+	text, err := source.Server(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	server, err := config.NewServer(dir, env, text, true)
+	if err != nil {
+		return nil, nil, err
+	}
+	var found []string
+	if server.Node.Scan > 0 {
+		if found, err = source.Names(ctx); err != nil {
+			return nil, nil, err
+		}
+	}
+	names, err := server.Names(found)
+	if err != nil {
+		return nil, nil, err
+	}
+	all := config.Texts{Server: text, Admin: true, Instances: map[string]*config.Text{}}
+	for _, name := range names {
+		t, err := source.Instance(ctx, name)
+		if err != nil {
+			return nil, nil, err
+		}
+		if t == nil {
+			return nil, nil, fmt.Errorf("Canal Admin lists destination %s and has no configuration for it: write one in its console", name) //nolint:staticcheck // a name begins it
+		}
+		all.Instances[name] = t
+	}
+	return all.Judge(dir, env)
+}

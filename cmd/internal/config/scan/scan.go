@@ -1,0 +1,174 @@
+// Package scan looks at a configuration again and again and says what it asks
+// for now.
+package scan
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/canal-relay/canal-relay/cmd/internal/config"
+)
+
+// Source is where the texts of a configuration are: a folder, or Canal Admin.
+type Source interface {
+	// Server returns canal.properties.
+	Server(ctx context.Context) (*config.Text, error)
+	// Names lists the destinations.
+	Names(ctx context.Context) ([]string, error)
+	// Instance returns the text of a destination: the same pointer as before
+	// while it has not changed, nil when there is none.
+	Instance(ctx context.Context, name string) (*config.Text, error)
+}
+
+// State is what a configuration asks for.
+type State struct {
+	// Instances are the destinations to run, by name. One whose newest
+	// configuration is refused stands here as it was before, if it ever was.
+	Instances map[string]*config.Instance
+	// Refused says why the newest configuration of a destination is not in force.
+	Refused map[string]string
+	// Server says why the newest canal.properties is not in force, or why
+	// nothing could be looked at; empty when all is well.
+	Server string
+	// Restart lists the keys of canal.properties that were changed and take a
+	// restart of the node.
+	Restart []string
+}
+
+// Scanner remembers what it has seen, so that only what has changed is judged.
+type Scanner struct {
+	dir    string
+	env    func(string) (string, bool)
+	admin  bool
+	source Source
+	node   *config.Node // as it runs
+
+	text   *config.Text // of server, or of the one that was refused
+	server *config.Server
+	state  State
+	known  map[string]*known
+}
+
+// known is a destination.
+type known struct {
+	text     *config.Text // judged last; nil where there is none
+	judged   bool
+	instance *config.Instance // in force
+	refused  string
+	missing  int // looks in a row that did not find it
+}
+
+// gone is how many looks in a row must miss a destination before it is taken for
+// removed: editors and copies take files away for a moment.
+const gone = 2
+
+// New returns a scanner for a running node. Nothing is read yet.
+func New(dir string, env func(string) (string, bool), source Source, node *config.Node) *Scanner {
+	return &Scanner{dir: dir, env: env, admin: node.Admin != nil, source: source, node: node, known: map[string]*known{}}
+}
+
+// Look looks at the configuration once. What cannot be read changes nothing.
+func (s *Scanner) Look(ctx context.Context) State {
+	s.state.Server = ""
+	anew, err := s.lookServer(ctx)
+	if err != nil {
+		s.state.Server = err.Error()
+	}
+	if s.server == nil {
+		return s.state
+	}
+	if err := s.lookInstances(ctx, anew); err != nil && s.state.Server == "" {
+		s.state.Server = err.Error()
+	}
+	return s.state
+}
+
+// lookServer looks at canal.properties. anew reports whether another one is in
+// force than before.
+func (s *Scanner) lookServer(ctx context.Context) (anew bool, err error) {
+	text, err := s.source.Server(ctx)
+	if err != nil {
+		return false, err
+	}
+	if text == s.text && s.server != nil && s.state.Server == "" {
+		return false, nil
+	}
+	server, err := config.NewServer(s.dir, s.env, text, s.admin)
+	if err != nil {
+		return false, fmt.Errorf("%s is refused, the one before stays in force: %w", config.ServerFile, err)
+	}
+	anew = text != s.text
+	s.text, s.server = text, server
+	s.state.Restart = s.node.Restart(server.Node)
+	return anew, nil
+}
+
+func (s *Scanner) lookInstances(ctx context.Context, anew bool) error {
+	found, err := s.source.Names(ctx)
+	if err != nil {
+		return err
+	}
+	names, err := s.server.Names(found)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		k := s.known[name]
+		if k == nil {
+			k = &known{}
+			s.known[name] = k
+		}
+		text, err := s.source.Instance(ctx, name)
+		switch {
+		case err != nil:
+			k.refused = err.Error() // what is in force stays
+			k.judged = false
+			k.missing = 0
+		case text == nil && (slices.Contains(found, name) || k.text != nil):
+			k.missing++
+		default:
+			k.missing = 0
+			s.judge(k, name, text, anew)
+		}
+	}
+	for name, k := range s.known {
+		if !slices.Contains(names, name) {
+			k.missing++
+		}
+		if k.missing >= gone || k.missing > 0 && k.instance == nil {
+			delete(s.known, name)
+		}
+	}
+	s.collect()
+	return nil
+}
+
+// judge judges a text unless that was done before.
+func (s *Scanner) judge(k *known, name string, text *config.Text, anew bool) {
+	if k.judged && k.text == text && !anew {
+		return
+	}
+	k.text, k.judged, k.refused = text, true, ""
+	instance, err := s.server.Instance(s.node, name, text)
+	switch {
+	case err != nil:
+		k.refused = err.Error()
+	case instance == nil: // named, and without a directory: not run
+		k.instance = nil
+	case k.instance == nil || !k.instance.Same(instance) || k.instance.Lazy != instance.Lazy:
+		k.instance = instance
+	}
+}
+
+func (s *Scanner) collect() {
+	s.state.Instances, s.state.Refused = map[string]*config.Instance{}, map[string]string{}
+	for name, k := range s.known {
+		if k.instance != nil {
+			s.state.Instances[name] = k.instance
+		}
+		if k.refused != "" {
+			s.state.Refused[name] = k.refused
+		}
+	}
+}
