@@ -39,6 +39,8 @@ var (
 	relayBuild    = prometheus.NewDesc("canal_relay_build_info", "Version of the program, always 1", []string{"version", "go"}, nil)
 	relayState    = desc("canal_relay_state", "1 for the state that the destination has on this node", "state")
 	relayFailure  = desc("canal_relay_failure", "1 while the destination is failed on this node, with the reason", "reason")
+	relayRefused  = desc("canal_relay_configuration_refused", "1 while the newest configuration of the destination is not in force, 0 otherwise")
+	relayRestart  = desc("canal_relay_restart_needed", "Changed keys of canal.properties that take a restart of the node")
 	relayTerms    = desc("canal_relay_terms_total", "Terms begun on this node")
 	relayUnusual  = desc("canal_relay_unusual_total", "Things that happened and should be known of", "what")
 	relayLag      = desc("canal_relay_lag_seconds", "Age of the oldest change read and not acknowledged by Kafka, 0 when there is none")
@@ -61,7 +63,7 @@ func (m *Metrics) Describe(ch chan<- *prometheus.Desc) {
 		canalInstance, canalSubscriptions, canalReceived, canalParserMode, canalPublishBlock, canalSinkBlock,
 		canalTrafficDelay, canalTransactions, canalProduceSeq, canalConsumeSeq, canalStore, canalProduceMem,
 		canalConsumeMem, canalPutDelay, canalGetDelay, canalAckDelay, canalPutRows, canalGetRows, canalAckRows,
-		relayBuild, relayState, relayFailure, relayTerms, relayUnusual, relayLag, relayInFlight,
+		relayBuild, relayState, relayFailure, relayRefused, relayRestart, relayTerms, relayUnusual, relayLag, relayInFlight,
 		relayRead, relayAcked, relaySaved, relayPosition, relayXA, relayXAAge,
 	} {
 		ch <- d
@@ -87,6 +89,8 @@ func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
 		if st.State == Failed {
 			s.gauge(relayFailure, 1, st.Reason)
 		}
+		s.gauge(relayRefused, one(st.Refused != ""))
+		s.gauge(relayRestart, float64(len(st.Restart)))
 	}
 }
 

@@ -30,6 +30,10 @@ type Status struct {
 	Position    string    `json:"position,omitempty"` // last stored position, in words
 	LastError   string    `json:"lastError,omitempty"`
 	LastErrorAt time.Time `json:"lastErrorAt,omitzero"`
+	// Refused says why the newest configuration is not in force; Restart lists
+	// changed keys of the node that take a restart.
+	Refused string   `json:"refused,omitempty"`
+	Restart []string `json:"restart,omitempty"`
 
 	// Figures is filled by Serve from the destination's series.
 	Figures

@@ -12,6 +12,7 @@ import (
 
 	"github.com/canal-relay/canal-relay/cmd/internal/audit"
 	"github.com/canal-relay/canal-relay/cmd/internal/config"
+	"github.com/canal-relay/canal-relay/cmd/internal/config/scan"
 	"github.com/canal-relay/canal-relay/cmd/internal/exit"
 	"github.com/canal-relay/canal-relay/cmd/internal/operate"
 	"github.com/canal-relay/canal-relay/mqstarter/kafka/topicreader"
@@ -77,7 +78,7 @@ audit could not be made.`,
 }
 
 func (a *auditing) run(ctx context.Context) error {
-	node, _, err := config.Load(a.dir, a.env)
+	node, _, err := scan.Load(ctx, a.dir, a.env)
 	if err != nil {
 		return usage(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/canal-relay/canal-relay/cmd/internal/assembly"
 	"github.com/canal-relay/canal-relay/cmd/internal/audit"
 	"github.com/canal-relay/canal-relay/cmd/internal/config"
 	"github.com/canal-relay/canal-relay/mqstarter"
@@ -82,15 +83,15 @@ func (s *sourceReading) run() error {
 	if err != nil {
 		return err
 	}
-	c, err := starterConfig(&s.i)
+	c, err := assembly.StarterConfig(&s.i)
 	if err != nil {
 		return err
 	}
 	c.Limit = tailLimit
 	open := func(at position.Resume) (mqstarter.Source, error) {
 		at.Position = from
-		kept := readOnly{newHistory(&s.i, s.log)}
-		return newSource(&s.i, at, binlog.Until(reader, end), reader, kept, nil, s.log)
+		kept := readOnly{assembly.NewHistory(&s.i, s.log)}
+		return assembly.NewSource(&s.i, at, binlog.Until(reader, end), reader, kept, nil, s.log)
 	}
 	dial := func() (mqstarter.Producer, error) { return s, nil }
 	if err := mqstarter.New(c, nil, open, dial, nil, s.log).Run(s.ctx, noEpoch); err != nil {
@@ -157,7 +158,7 @@ func changeOf(m *message.Message) (audit.Change, error) {
 }
 
 // readOnly is a schema history that an audit reads and does not write.
-type readOnly struct{ storedHistory }
+type readOnly struct{ assembly.StoredHistory }
 
 func (readOnly) Append(context.Context, schema.Entry) error { return nil }
 

@@ -16,6 +16,7 @@ import (
 
 	"github.com/canal-relay/canal-relay/cmd/internal/config"
 	"github.com/canal-relay/canal-relay/cmd/internal/config/keys"
+	"github.com/canal-relay/canal-relay/cmd/internal/config/scan"
 	"github.com/canal-relay/canal-relay/cmd/internal/exit"
 	"github.com/canal-relay/canal-relay/ha/zookeeper"
 	"github.com/canal-relay/canal-relay/mqstarter/kafka"
@@ -71,7 +72,7 @@ would not work.`,
 }
 
 func (c *check) run(ctx context.Context) error {
-	node, found, err := config.Load(c.dir, c.env)
+	node, found, err := scan.Load(ctx, c.dir, c.env)
 	c.keys(found)
 	var problems config.Problems
 	if errors.As(err, &problems) {
@@ -84,6 +85,9 @@ func (c *check) run(ctx context.Context) error {
 	if node != nil {
 		for i := range node.Instances {
 			instance := node.Instances[i].ForTail()
+			if instance.Lazy {
+				c.add(levelOK, instance.Name, "%s", lazyNote)
+			}
 			c.patterns(&instance)
 			c.source(ctx, node, &instance)
 			c.kafka(ctx, node, &instance)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/go-mysql-org/go-mysql/replication"
 
+	"github.com/canal-relay/canal-relay/cmd/internal/assembly"
 	"github.com/canal-relay/canal-relay/cmd/internal/config"
 	"github.com/canal-relay/canal-relay/deploy/local"
 	"github.com/canal-relay/canal-relay/relay/binlog"
@@ -154,16 +155,16 @@ func (d *drift) compareStructures(path string) {
 	}
 	i := node.Instances[0].ForTail()
 	i.Structures, i.Relay.Files = false, true // types as information_schema has them
-	var s *source
+	var s *assembly.Source
 	left, gone := d.structures, map[string]bool{}
 	seen := func(end uint32) {
 		for len(left) > 0 && end >= left[0].end {
-			d.compareTables(s.tracker, left[0], gone)
+			d.compareTables(s.Tracker, left[0], gone)
 			left = left[1:]
 		}
 	}
 	log := slog.New(slog.DiscardHandler)
-	if s, err = newSource(&i, position.Resume{}, watched{binlog.NewFiles(path), seen}, nil, nil, nil, log); err != nil {
+	if s, err = assembly.NewSource(&i, position.Resume{}, watched{binlog.NewFiles(path), seen}, nil, nil, nil, log); err != nil {
 		d.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(d.Context())

@@ -7,19 +7,22 @@ import (
 	"io"
 	"log/slog"
 	"runtime/debug"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/canal-relay/canal-relay/cmd/internal/alarm"
+	"github.com/canal-relay/canal-relay/cmd/internal/assembly"
 	"github.com/canal-relay/canal-relay/cmd/internal/config"
 	"github.com/canal-relay/canal-relay/cmd/internal/config/keys"
+	"github.com/canal-relay/canal-relay/cmd/internal/config/scan"
+	"github.com/canal-relay/canal-relay/cmd/internal/pausing"
 	"github.com/canal-relay/canal-relay/ha"
 	"github.com/canal-relay/canal-relay/ha/zookeeper"
 	"github.com/canal-relay/canal-relay/metrics"
 	"github.com/canal-relay/canal-relay/relay/filter"
-	"github.com/canal-relay/canal-relay/relay/position"
 )
 
 func (p *program) serveCommand() *cobra.Command {
@@ -49,11 +52,12 @@ func confFlag(cmd *cobra.Command, dir *string) {
 }
 
 func (p *program) serve(ctx context.Context, dir string) error {
-	node, findings, err := config.Load(dir, p.env)
+	node, findings, scanner, err := scan.Open(ctx, dir, p.env, true)
 	if err != nil {
 		return usage(err)
 	}
 	n := newNode(node, logger(p.stderr, node.LogJSON))
+	n.scanner = scanner
 	n.report(findings)
 	if err := n.run(ctx); err != nil {
 		return failed(err)
@@ -76,19 +80,44 @@ type node struct {
 	zk      *zookeeper.Client // nil with static election
 	alarm   *alarm.Alarm      // nil without a webhook
 
-	destinations []*destination
+	scanner      *scan.Scanner // nil: the configuration is not looked at again
+	destinations *supervisor
 }
 
 // destination is one destination on this node.
 type destination struct {
 	instance *config.Instance
-	monitor  *ha.Monitor
+	monitor  *ha.Monitor // nil where the destination is lazy
+	elector  ha.Elector
 	metrics  *metrics.Destination
-	cursor   *notedCursor
+	cursor   *assembly.Cursor
+	paused   atomic.Pointer[zookeeper.Pause] // of the running term
+	watch    func(context.Context, chan<- *zookeeper.Pause)
+	log      *slog.Logger
+	cancel   context.CancelCauseFunc
+}
+
+// run watches the destination until the context ends. A lazy one is only shown.
+func (d *destination) run(ctx context.Context) error {
+	if d.monitor != nil {
+		return d.monitor.Run(ctx)
+	}
+	r, ok := d.elector.(ha.Registrar)
+	if !ok {
+		return nil
+	}
+	if err := r.Register(ctx); err != nil {
+		return fmt.Errorf("register for the destination: %w", err)
+	}
+	<-ctx.Done()
+	leaving, cancel := context.WithTimeout(context.WithoutCancel(ctx), d.instance.HA.ResignTimeout)
+	defer cancel()
+	return r.Unregister(leaving)
 }
 
 func newNode(c *config.Node, log *slog.Logger) *node {
-	n := &node{config: c, log: log, metrics: metrics.New()}
+	n := &node{config: c, log: log, metrics: metrics.New(), destinations: newSupervisor(log)}
+	n.destinations.build, n.destinations.reload, n.destinations.forget = n.destination, n.reload, n.metrics.Forget
 	n.metrics.Version, n.metrics.Pprof = version, c.Pprof
 	n.metrics.User, n.metrics.Password = c.HTTPUser, c.HTTPPassword.Reveal()
 	n.metrics.Ready = n.ready
@@ -129,13 +158,18 @@ func (n *node) report(findings []config.Finding) {
 // for anybody: it may still write, and only the end of the process prevents
 // that before another node owns its destination. The session is left to expire.
 func (n *node) run(ctx context.Context) error {
-	if err := n.build(); err != nil {
+	monitors := n.destinations
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	if err := monitors.apply(ctx, scan.First(n.config)); err != nil {
+		stop()
+		monitors.running.Wait()
 		return err
 	}
 	debug.SetGCPercent(gcPercent)
 	session, endSession := context.WithCancel(context.WithoutCancel(ctx))
 	defer endSession()
-	var around, monitors errgroup.Group
+	var around errgroup.Group
 	around.Go(func() error { n.web(session); return nil })
 	if n.alarm != nil {
 		around.Go(func() error { n.alarm.Run(session); return nil })
@@ -143,24 +177,22 @@ func (n *node) run(ctx context.Context) error {
 	if n.zk != nil {
 		around.Go(func() error { return n.zk.Run(session) })
 	}
-	stuck := make(chan error, len(n.destinations))
-	for _, d := range n.destinations {
-		monitors.Go(func() error {
-			err := d.monitor.Run(ctx)
-			if errors.Is(err, ha.ErrExitTimeout) {
-				stuck <- fmt.Errorf("destination %s: %w", d.instance.Name, err)
-			}
-			return err
-		})
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- monitors.Wait() }()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		if n.scanner != nil {
+			monitors.watch(ctx, n.scanner, n.config.Scan)
+		} else {
+			<-ctx.Done()
+		}
+		monitors.running.Wait()
+	}()
 	select {
-	case err := <-stuck:
+	case err := <-monitors.stuck:
 		return err
-	case err := <-ended:
+	case <-ended:
 		endSession()
-		return errors.Join(err, around.Wait())
+		return around.Wait()
 	}
 }
 
@@ -174,48 +206,23 @@ func (n *node) web(ctx context.Context) {
 	}
 }
 
-func (n *node) build() error {
-	for i := range n.config.Instances {
-		d, err := n.destination(&n.config.Instances[i])
-		if err != nil {
-			return fmt.Errorf("destination %s: %w", n.config.Instances[i].Name, err)
-		}
-		n.destinations = append(n.destinations, d)
-	}
-	return nil
-}
-
+// destination builds a destination that does not run yet.
 func (n *node) destination(i *config.Instance) (*destination, error) {
-	d := &destination{instance: i, metrics: n.metrics.Destination(i.Name)}
-	log := n.log.With("destination", i.Name)
-	for key, list := range map[string]string{"regex": i.Filter.Regex, "black.regex": i.Filter.BlackRegex} {
-		if torn := filter.Torn(list); torn != "" {
-			log.Warn("configuration", "key", "canal.instance.filter."+key, "note", tornText(torn))
-		}
-	}
-	routing := i.Starter.Routing
-	if i.ExactlyOnce != nil {
-		i.ExactlyOnce.Routing = routing
-	}
-	var elector ha.Elector = ha.Static{}
-	d.cursor = &notedCursor{Cursor: position.NewFile(i.MetaFile, i.Name, i.Relay.GTID, routing)}
+	d := &destination{instance: i, metrics: n.metrics.Destination(i.Name), elector: ha.Static{}, log: n.log.With("destination", i.Name)}
 	if n.zk != nil {
 		pauses := zookeeper.DefaultElectorConfig()
 		pauses.TakeoverDelay = i.TakeoverDelay
-		elector = n.zk.Elector(i.Name, pauses)
-		d.cursor.Cursor = &importedCursor{
-			Cursor: n.zk.Cursor(i.Name, zookeeper.CursorConfig{GTIDOn: i.Relay.GTID, Routing: routing}),
-			file:   position.NewFile(i.MetaFile, i.Name, i.Relay.GTID, routing), path: i.MetaFile, log: log}
-		i.Kafka.Allowed = func() bool { return n.zk.Holds(i.Name) }
-		if i.ExactlyOnce != nil {
-			i.ExactlyOnce.Identity = n.zk.Identity
-		}
+		d.elector = n.zk.Elector(i.Name, pauses)
+		d.watch = n.zk.Pauses(i.Name).Watch
 	}
-	s, err := newStarter(n.config, i, d.cursor, d.metrics, log)
+	if i.Lazy {
+		return d, nil
+	}
+	s, err := n.starter(d, i)
 	if err != nil {
 		return nil, err
 	}
-	d.monitor = ha.NewMonitor(i.Name, elector, s, i.HA, n.log)
+	d.monitor = ha.NewMonitor(i.Name, d.elector, s, i.HA, n.log)
 	if n.alarm != nil {
 		d.monitor.Changed = func(role ha.Role, reason string) {
 			n.alarm.Tell(alarm.Change{Node: n.config.Identity, Cluster: n.config.Cluster, Destination: i.Name,
@@ -223,6 +230,46 @@ func (n *node) destination(i *config.Instance) (*destination, error) {
 		}
 	}
 	return d, nil
+}
+
+// reload gives a destination the starter of another configuration. It keeps the
+// running node.
+func (n *node) reload(d *destination, i *config.Instance) error {
+	s, err := n.starter(d, i)
+	if err != nil {
+		return err
+	}
+	if e, ok := d.elector.(*zookeeper.Elector); ok {
+		e.Delay(i.TakeoverDelay)
+	}
+	d.monitor.Reload(s)
+	return nil
+}
+
+// starter builds what runs the terms of a destination with a configuration.
+func (n *node) starter(d *destination, i *config.Instance) (ha.Starter, error) {
+	for key, list := range map[string]string{"regex": i.Filter.Regex, "black.regex": i.Filter.BlackRegex} {
+		if torn := filter.Torn(list); torn != "" {
+			d.log.Warn("configuration", "key", "canal.instance.filter."+key, "note", tornText(torn))
+		}
+	}
+	routing := i.Starter.Routing
+	if i.ExactlyOnce != nil {
+		i.ExactlyOnce.Routing = routing
+	}
+	cursor := assembly.NewCursor(n.zk, i, d.log)
+	if n.zk != nil {
+		i.Kafka.Allowed = func() bool { return n.zk.Holds(i.Name) }
+		if i.ExactlyOnce != nil {
+			i.ExactlyOnce.Identity = n.zk.Identity
+		}
+	}
+	s, err := assembly.NewStarter(n.config, i, cursor, d.metrics, d.log)
+	if err != nil {
+		return nil, err
+	}
+	d.cursor = cursor
+	return &pausing.Starter{Starter: s, Watch: d.watch, Shown: &d.paused, Drain: i.HA.DrainTimeout, Log: d.log}, nil
 }
 
 // ready tells why the node could not take work; a standby is ready.
@@ -235,24 +282,46 @@ func (n *node) ready() error {
 			return err
 		}
 	}
-	for _, d := range n.destinations {
-		if role, _, _ := d.monitor.State(); role == ha.Stopped {
-			return fmt.Errorf("destination %s is not watched yet", d.instance.Name)
+	var err error
+	n.destinations.each(func(name string, d *destination, _ string) {
+		if d == nil || d.monitor == nil {
+			return
 		}
-	}
-	return nil
+		if role, _, _ := d.monitor.State(); role == ha.Stopped && err == nil {
+			err = fmt.Errorf("destination %s is not watched yet", name)
+		}
+	})
+	return err
 }
 
 // status is what the page and /status show.
 func (n *node) status() []metrics.Status {
-	all := make([]metrics.Status, 0, len(n.destinations))
-	for _, d := range n.destinations {
-		role, since, reason := d.monitor.State()
-		s := metrics.Status{Destination: d.instance.Name, State: metrics.State(role), Since: since, Reason: reason}
-		if role == ha.Active {
-			s.Owner, s.Position = n.config.Identity, d.cursor.String()
+	all := []metrics.Status{}
+	n.destinations.each(func(name string, d *destination, refused string) {
+		s := metrics.Status{Destination: name, Refused: refused, Restart: n.destinations.restart}
+		switch {
+		case d == nil:
+			s.State, s.Reason = metrics.Failed, "it has never run with a configuration that can work"
+		case d.monitor == nil:
+			s.State, s.Reason = metrics.Stopped, lazyNote
+		default:
+			n.describe(d, &s)
 		}
 		all = append(all, s)
-	}
+	})
 	return all
+}
+
+const lazyNote = "it is lazy: known here and not run, until canal.instance.global.lazy, or canal.instance.<name>.lazy, is false"
+
+func (n *node) describe(d *destination, s *metrics.Status) {
+	role, since, reason := d.monitor.State()
+	s.State, s.Since, s.Reason = metrics.State(role), since, reason
+	if role != ha.Active {
+		return
+	}
+	s.Owner, s.Position = n.config.Identity, d.cursor.String()
+	if p := d.paused.Load(); p != nil {
+		s.State, s.Since, s.Reason = metrics.Paused, p.Since, p.String()
+	}
 }

@@ -11,7 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/canal-relay/canal-relay/cmd/internal/assembly"
 	"github.com/canal-relay/canal-relay/cmd/internal/config"
+	"github.com/canal-relay/canal-relay/cmd/internal/config/scan"
 	"github.com/canal-relay/canal-relay/cmd/internal/operate"
 	"github.com/canal-relay/canal-relay/mqstarter"
 	"github.com/canal-relay/canal-relay/relay/binlog"
@@ -69,7 +71,7 @@ func (t *tail) run(ctx context.Context) error {
 	case t.limit < 0:
 		return usage(fmt.Errorf("--limit %d: choose 1 or more", t.limit))
 	}
-	node, _, err := config.Load(t.dir, t.env)
+	node, _, err := scan.Load(ctx, t.dir, t.env)
 	if err != nil {
 		return failed(err)
 	}
@@ -108,7 +110,7 @@ func parseStart(text string) (binlog.Start, error) {
 // print runs one term of the starter with a printer in the place of Kafka.
 func (t *tail) print(ctx context.Context, i *config.Instance) error {
 	log := slog.New(slog.NewTextHandler(t.stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	c, err := starterConfig(i)
+	c, err := assembly.StarterConfig(i)
 	if err != nil {
 		return failed(err)
 	}
@@ -139,7 +141,7 @@ func (t *tail) open(ctx context.Context, i *config.Instance, from position.Resum
 		if err != nil {
 			return nil, err
 		}
-		return newSource(i, from, reader, reader, nil, nil, log)
+		return assembly.NewSource(i, from, reader, reader, nil, nil, log)
 	}
 	i.Relay.Files = true
 	said := map[string]bool{}
@@ -149,7 +151,7 @@ func (t *tail) open(ctx context.Context, i *config.Instance, from position.Resum
 			fmt.Fprintf(t.stderr, "canal-relay: table %s is defined by %s\n", name, from)
 		}
 	}
-	s, err := newSource(i, from, binlog.NewFiles(t.binlogs...), nil, nil, nil, log)
+	s, err := assembly.NewSource(i, from, binlog.NewFiles(t.binlogs...), nil, nil, nil, log)
 	if err != nil || t.schema == "" {
 		return s, err
 	}
@@ -161,6 +163,6 @@ func (t *tail) open(ctx context.Context, i *config.Instance, from position.Resum
 	if err != nil {
 		return nil, err
 	}
-	s.tracker.Serve(mariaDB, version)
-	return s, s.tracker.LoadScript(ctx, string(script))
+	s.Tracker.Serve(mariaDB, version)
+	return s, s.Tracker.LoadScript(ctx, string(script))
 }

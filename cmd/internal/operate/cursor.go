@@ -85,7 +85,7 @@ it. The exit code is 1 when there is no position.`,
 
 // cursor looks at one destination.
 func (c *common) cursor(ctx context.Context) (shown, error) {
-	node, i, err := c.one()
+	node, i, err := c.one(ctx)
 	if err != nil {
 		return shown{}, err
 	}

@@ -83,7 +83,7 @@ func (c *cursorSet) run(ctx context.Context, text string) error {
 	case c.timeout <= 0:
 		return exit.Usage(fmt.Errorf("--timeout %v: choose more than 0", c.timeout))
 	}
-	node, i, err := c.one()
+	node, i, err := c.one(ctx)
 	if err != nil {
 		return err
 	}

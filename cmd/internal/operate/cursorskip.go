@@ -60,7 +60,7 @@ func (c *common) orderSkip(ctx context.Context, s position.Skip) error {
 	if err := s.Validate(); err != nil {
 		return exit.Usage(err)
 	}
-	node, i, err := c.one()
+	node, i, err := c.one(ctx)
 	if err != nil {
 		return err
 	}

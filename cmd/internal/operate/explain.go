@@ -72,7 +72,7 @@ func (e *explain) run(ctx context.Context, table string) error {
 	if err != nil {
 		return exit.Usage(err)
 	}
-	node, err := e.load()
+	node, err := e.load(ctx)
 	if err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/canal-relay/canal-relay/cmd/internal/config"
+	"github.com/canal-relay/canal-relay/cmd/internal/config/scan"
 	"github.com/canal-relay/canal-relay/cmd/internal/exit"
 	"github.com/canal-relay/canal-relay/ha/zookeeper"
 )
@@ -30,7 +31,7 @@ type Program struct {
 
 // Commands returns the commands. Their errors wrap exit.Error.
 func Commands(p *Program) []*cobra.Command {
-	return []*cobra.Command{p.statusCommand(), p.releaseCommand(), p.cursorCommand(), p.explainCommand()}
+	return []*cobra.Command{p.statusCommand(), p.releaseCommand(), p.pauseCommand(), p.resumeCommand(), p.cursorCommand(), p.explainCommand()}
 }
 
 // common are the flags that every command has.
@@ -44,8 +45,8 @@ func (c *common) flags(cmd *cobra.Command, destination string) {
 	cmd.Flags().StringVar(&c.dir, "conf", "conf", "folder with canal.properties and a folder for each destination")
 	cmd.Flags().StringVar(&c.destination, "destination", "", destination)
 	cmd.Flags().BoolVar(&c.json, "json", false, "print JSON instead of text")
-	err := cmd.RegisterFlagCompletionFunc("destination", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		node, _, err := config.Load(c.dir, c.Env)
+	err := cmd.RegisterFlagCompletionFunc("destination", func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+		node, _, err := scan.Load(cmd.Context(), c.dir, c.Env)
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
@@ -58,8 +59,8 @@ func (c *common) flags(cmd *cobra.Command, destination string) {
 
 const oneDestination = "the destination; may be left out when there is only one"
 
-func (c *common) load() (*config.Node, error) {
-	node, _, err := config.Load(c.dir, c.Env)
+func (c *common) load(ctx context.Context) (*config.Node, error) {
+	node, _, err := scan.Load(ctx, c.dir, c.Env)
 	if err != nil {
 		return nil, exit.Usage(err)
 	}
@@ -67,8 +68,8 @@ func (c *common) load() (*config.Node, error) {
 }
 
 // one loads the configuration and chooses one destination.
-func (c *common) one() (*config.Node, *config.Instance, error) {
-	node, err := c.load()
+func (c *common) one(ctx context.Context) (*config.Node, *config.Instance, error) {
+	node, err := c.load(ctx)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -48,7 +48,7 @@ func (r *release) run(ctx context.Context) error {
 	if r.timeout <= 0 {
 		return exit.Usage(fmt.Errorf("--timeout %v: choose more than 0", r.timeout))
 	}
-	node, i, err := r.one()
+	node, i, err := r.one(ctx)
 	if err != nil {
 		return err
 	}

@@ -29,6 +29,9 @@ type shown struct {
 	Epoch       int64    `json:"epoch,omitempty"`
 	Leaving     bool     `json:"leaving,omitempty"` // the owner was asked to let go
 	Standbys    []string `json:"standbys,omitempty"`
+	Lazy        bool     `json:"lazy,omitempty"` // by this configuration
+
+	Paused *zookeeper.Pause `json:"paused,omitempty"`
 	stored
 	Skip      *position.Skip `json:"skip,omitempty"`      // an order that was not carried out yet
 	SkipError string         `json:"skipError,omitempty"` // why the order cannot be read
@@ -70,7 +73,7 @@ nobody knows who is at work.`,
 }
 
 func (s *status) run(ctx context.Context) error {
-	node, err := s.load()
+	node, err := s.load(ctx)
 	if err != nil {
 		return err
 	}
@@ -108,7 +111,7 @@ func (c *common) look(ctx context.Context, node *config.Node, destinations ...st
 			return nil, fmt.Errorf("neither the tree at %s nor the configuration knows a destination %q", node.ZooKeeper, d.Name)
 		}
 		all[i] = shown{Destination: d.Name, Election: "zookeeper", Configured: node.Instance(d.Name) != nil, Owner: d.Owner.Address,
-			Epoch: d.Owner.Epoch, Leaving: d.Owner.Leaving, Standbys: d.Standbys(), stored: store(d.Saved, d.State, d.Err)}
+			Epoch: d.Owner.Epoch, Leaving: d.Owner.Leaving, Standbys: d.Standbys(), Lazy: lazy(node, d.Name), Paused: d.Pause, stored: store(d.Saved, d.State, d.Err)}
 		all[i].Skip = d.Order
 		if d.OrderErr != nil {
 			all[i].SkipError = d.OrderErr.Error()
@@ -120,10 +123,15 @@ func (c *common) look(ctx context.Context, node *config.Node, destinations ...st
 	for _, name := range names(node) { // those that no node has shown yet
 		known := func(d shown) bool { return d.Destination == name }
 		if len(destinations) == 0 && !slices.ContainsFunc(all, known) {
-			all = append(all, shown{Destination: name, Election: "zookeeper", Configured: true})
+			all = append(all, shown{Destination: name, Election: "zookeeper", Configured: true, Lazy: lazy(node, name)})
 		}
 	}
 	return all, nil
+}
+
+func lazy(node *config.Node, name string) bool {
+	i := node.Instance(name)
+	return i != nil && i.Lazy
 }
 
 func lookStatic(ctx context.Context, node *config.Node, destinations []string) ([]shown, error) {
@@ -138,7 +146,7 @@ func lookStatic(ctx context.Context, node *config.Node, destinations []string) (
 		}
 		f := position.NewFile(i.MetaFile, i.Name, i.Relay.GTID, "")
 		saved, err := f.Load(ctx)
-		all = append(all, shown{Destination: i.Name, Election: "static", Configured: true, stored: store(saved, f.State(), err)})
+		all = append(all, shown{Destination: i.Name, Election: "static", Configured: true, Lazy: i.Lazy, stored: store(saved, f.State(), err)})
 	}
 	return all, nil
 }
@@ -201,6 +209,12 @@ func (s *status) print(all []shown) error {
 			owner = "none"
 		case d.Leaving:
 			owner += " (asked to let go)"
+		}
+		if d.Lazy {
+			owner += " (lazy here)"
+		}
+		if d.Paused != nil {
+			owner += " (" + d.Paused.String() + ")"
 		}
 		standbys := strings.Join(d.Standbys, ",")
 		if standbys == "" {

@@ -36,6 +36,15 @@ type State struct {
 	Restart []string
 }
 
+// First is what a configuration asks for that was loaded whole.
+func First(node *config.Node) State {
+	all := make(map[string]*config.Instance, len(node.Instances))
+	for i := range node.Instances {
+		all[node.Instances[i].Name] = &node.Instances[i]
+	}
+	return State{Instances: all}
+}
+
 // Scanner remembers what it has seen, so that only what has changed is judged.
 type Scanner struct {
 	dir    string

@@ -1,4 +1,5 @@
-package main
+// Package assembly builds what runs the terms of one destination.
+package assembly
 
 import (
 	"context"
@@ -21,8 +22,8 @@ import (
 	"github.com/canal-relay/canal-relay/relay/schema/history"
 )
 
-// starterConfig is the MQ starter's part of a destination's configuration.
-func starterConfig(i *config.Instance) (mqstarter.Config, error) {
+// StarterConfig is the MQ starter's part of a destination's configuration.
+func StarterConfig(i *config.Instance) (mqstarter.Config, error) {
 	c := i.Starter
 	c.Message = message.Config{Style: i.Style}
 	if i.Filter.Field != "" || i.Filter.BlackField != "" {
@@ -35,9 +36,9 @@ func starterConfig(i *config.Instance) (mqstarter.Config, error) {
 	return c, nil
 }
 
-// newStarter builds what runs a destination's terms on this node.
-func newStarter(node *config.Node, i *config.Instance, cursor mqstarter.Cursor, d *metrics.Destination, log *slog.Logger) (*starter, error) {
-	c, err := starterConfig(i)
+// NewStarter builds what runs a destination's terms on this node.
+func NewStarter(node *config.Node, i *config.Instance, cursor mqstarter.Cursor, d *metrics.Destination, log *slog.Logger) (*Starter, error) {
+	c, err := StarterConfig(i)
 	if err != nil {
 		return nil, err
 	}
@@ -46,18 +47,18 @@ func newStarter(node *config.Node, i *config.Instance, cursor mqstarter.Cursor, 
 		if err != nil {
 			return nil, err
 		}
-		return newSource(i, from, reader, reader, newHistory(i, log), d, log)
+		return NewSource(i, from, reader, reader, NewHistory(i, log), d, log)
 	}
 	dial := func() (mqstarter.Producer, error) { return kafka.New(i.Kafka, log) }
 	if i.ExactlyOnce != nil {
 		transactions := kafka.NewTransactions(i.Kafka, *i.ExactlyOnce, log)
 		dial = func() (mqstarter.Producer, error) { return transactions.Producer() }
 	}
-	return &starter{Starter: mqstarter.New(c, cursor, open, dial, d, log), memory: i.Relay.Memory, metrics: d, name: i.Name, orders: node.ZooKeeper != ""}, nil
+	return &Starter{Starter: mqstarter.New(c, cursor, open, dial, d, log), memory: i.Relay.Memory, metrics: d, name: i.Name, orders: node.ZooKeeper != ""}, nil
 }
 
-// starter is the MQ starter with the metrics of its terms.
-type starter struct {
+// Starter is the MQ starter with the metrics of its terms.
+type Starter struct {
 	*mqstarter.Starter
 	memory  int64
 	metrics *metrics.Destination
@@ -66,7 +67,7 @@ type starter struct {
 }
 
 // Run runs one term.
-func (s *starter) Run(ctx context.Context, epoch int64) error {
+func (s *Starter) Run(ctx context.Context, epoch int64) error {
 	s.metrics.Begin(s.memory)
 	defer s.metrics.End()
 	err := s.Starter.Run(ctx, epoch)
@@ -80,14 +81,14 @@ func (s *starter) Run(ctx context.Context, epoch int64) error {
 // closer is what a term lets go of at its end.
 type closer interface{ Close() }
 
-// storedHistory is a schema history that holds something open.
-type storedHistory interface {
+// StoredHistory is a schema history that holds something open.
+type StoredHistory interface {
 	schema.History
 	closer
 }
 
-// newHistory returns where a destination's table definitions are kept.
-func newHistory(i *config.Instance, log *slog.Logger) storedHistory {
+// NewHistory returns where a destination's table definitions are kept.
+func NewHistory(i *config.Instance, log *slog.Logger) StoredHistory {
 	switch i.History.Store {
 	case config.StoreFile:
 		return history.NewFile(filepath.Join(filepath.Dir(i.MetaFile), "schema.db"))
@@ -97,26 +98,26 @@ func newHistory(i *config.Instance, log *slog.Logger) storedHistory {
 	return schematopic.New(i.Kafka, i.History.Topic, i.Name, log)
 }
 
-// source is a relay with what it reads from: built for a term, gone with it.
-type source struct {
+// Source is a relay with what it reads from: built for a term, gone with it.
+type Source struct {
 	*relay.Relay
-	tracker *schema.Tracker
+	Tracker *schema.Tracker
 	server  *binlog.Reader // nil for files
 	closers []closer
 }
 
 // End asks the server where its binlog ends.
-func (s *source) End(ctx context.Context) (position.Position, error) {
+func (s *Source) End(ctx context.Context) (position.Position, error) {
 	if s.server == nil {
 		return position.Position{}, errors.New("files have no server to ask")
 	}
 	return s.server.End(ctx)
 }
 
-// newSource builds the relay of one term. definitions and kept may be nil.
-func newSource(i *config.Instance, from position.Resume, events binlog.Events, definitions *binlog.Reader, kept storedHistory,
-	d *metrics.Destination, log *slog.Logger) (*source, error) {
-	s := &source{}
+// NewSource builds the relay of one term. definitions and kept may be nil.
+func NewSource(i *config.Instance, from position.Resume, events binlog.Events, definitions *binlog.Reader, kept StoredHistory,
+	d *metrics.Destination, log *slog.Logger) (*Source, error) {
+	s := &Source{}
 	var asked schema.Source
 	if definitions != nil {
 		asked = definitions
@@ -136,14 +137,14 @@ func newSource(i *config.Instance, from position.Resume, events binlog.Events, d
 	types := schema.DefaultConfig()
 	types.ServerTypes = !i.Structures
 	types.SnapshotEvery, types.Expire = i.History.Interval, i.History.Expire
-	s.tracker = schema.NewTracker(types, asked, stored)
-	c.Tracker = s.tracker
+	s.Tracker = schema.NewTracker(types, asked, stored)
+	c.Tracker = s.Tracker
 	s.Relay = relay.New(c, from, events, d, log)
 	return s, nil
 }
 
 // Run streams, and lets go of what it read from.
-func (s *source) Run(ctx context.Context) error {
+func (s *Source) Run(ctx context.Context) error {
 	for _, c := range s.closers {
 		defer c.Close()
 	}
