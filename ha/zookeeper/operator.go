@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/canal-relay/canal-relay/ha/zookeeper/pause"
 	"github.com/canal-relay/canal-relay/ha/zookeeper/session"
 	"github.com/canal-relay/canal-relay/relay/position"
 )
@@ -80,7 +81,7 @@ func see(v *session.Visit, destination string) (s Seen, err error) {
 	if s.Nodes, err = v.Children(destinationPath(destination) + "/cluster"); err != nil {
 		return s, err
 	}
-	if s.Pause, _, err = pauseOf(v, destination); err != nil {
+	if s.Pause, _, err = pause.Of(v, pausedPath(destination)); err != nil {
 		return s, err
 	}
 	cursor, state, err := readBoth(v.Get, destination)
