@@ -202,7 +202,7 @@ func (s *Starter) run(ctx context.Context, epoch int64) error {
 	if err != nil {
 		return fmt.Errorf("set up producer: %w", err)
 	}
-	from, err := resume.Claim(ctx, producer, saved, epoch, s.log)
+	from, err := resume.Claim(ctx, producer, saved, s.owner(epoch), s.log)
 	var source Source
 	if err != nil {
 		err = fmt.Errorf("claim destination: %w", err)
@@ -220,6 +220,14 @@ func (s *Starter) run(ctx context.Context, epoch int64) error {
 	t.repeats = t.readersHave(saved, from)
 	t.commit.known = saved.Routing == s.config.Routing
 	return t.run(ctx)
+}
+
+func (s *Starter) owner(epoch int64) resume.Owner {
+	o := resume.Owner{Destination: s.config.Destination, Epoch: epoch}
+	if s.cursor != nil {
+		o.Save = s.cursor.Save
+	}
+	return o
 }
 
 // readersHave makes what takes out records that an earlier term has sent; nil

@@ -594,8 +594,8 @@ func TestWindowIsBounded(t *testing.T) {
 }
 
 func TestStartPosition(t *testing.T) {
-	claimed := position.Resume{Position: position.Position{File: "claimed"}, Sent: 3}
-	stored := position.Position{File: "stored"}
+	claimed := position.Resume{Position: position.Position{File: "binlog.000002", Offset: 4}, Sent: 3}
+	stored := position.Position{File: "binlog.000001", Offset: 4}
 	for name, c := range map[string]struct {
 		claim  func() (position.Resume, error)
 		cursor position.Position

@@ -69,13 +69,15 @@ var allowed = map[string][]string{
 	},
 	"mqstarter/message":         {"relay/event", "relay/position"},
 	"mqstarter/kafka/positions": {"relay/position"},
-	"mqstarter/kafka":           {"mqstarter/kafka/dial", "mqstarter/kafka/login", "mqstarter/kafka/positions", "mqstarter/kafka/refusal", "mqstarter/kafka/tail", "mqstarter/kafka/topics", "mqstarter/message", "relay/position"},
+	"mqstarter/kafka":           {"mqstarter/kafka/dial", "mqstarter/kafka/login", "mqstarter/kafka/positions", "mqstarter/kafka/refusal", "mqstarter/kafka/settings", "mqstarter/kafka/tail", "mqstarter/kafka/topics", "mqstarter/message", "relay/position"},
 	// opens connections that nothing is written to without leave
 	"mqstarter/kafka/dial": {},
 	// tells what a cluster refuses from what it cannot do now
 	"mqstarter/kafka/refusal": {"mqstarter/kafka/login"},
 	// asks which topics there are, and looks after those that are waited for
 	"mqstarter/kafka/topics": {"mqstarter/kafka/refusal"},
+	// asks brokers how they are set up
+	"mqstarter/kafka/settings": {},
 	// reads the ends of partitions
 	"mqstarter/kafka/tail":        {"mqstarter/message"},
 	"mqstarter/kafka/schematopic": {"mqstarter/kafka", "mqstarter/kafka/refusal", "relay/position", "relay/schema"},

@@ -66,7 +66,10 @@ func (c *Client) Identity(ctx context.Context) (string, error) {
 	if _, err := c.session.Await(ctx); err != nil {
 		return "", fmt.Errorf("read %s: %w", root, err)
 	}
-	n, found, err := c.session.Get(ctx, root)
+	return identity(c.session.Get(ctx, root))
+}
+
+func identity(n session.Node, found bool, err error) (string, error) {
 	switch {
 	case err != nil:
 		return "", fmt.Errorf("read %s: %w", root, err)

@@ -20,6 +20,8 @@ type CursorConfig struct {
 	GTIDOn bool
 	// Routing is the hash of the routing in force.
 	Routing string
+	// Delivery is kept with every position, as in position.State.
+	Delivery string
 }
 
 // Cursor keeps a destination's position in two nodes: Canal's cursor, which Canal
@@ -156,7 +158,8 @@ func decode(destination string, cursor, state stored) (saved position.Saved, las
 		last.Routing = ""
 		return saved, last, nil
 	}
-	saved.Position, saved.Routing, saved.Since, saved.SinceAt = last.Apply(p), last.Routing, last.Since, last.SinceAt
+	saved.Position, saved.Routing, saved.Delivery = last.Apply(p), last.Routing, last.Delivery
+	saved.Since, saved.SinceAt = last.Since, last.SinceAt
 	return saved, last, nil
 }
 
@@ -263,7 +266,7 @@ func (k *Cursor) attempt(p position.Position, epoch int64, skipped bool) *attemp
 	if skipped {
 		reason = k.order.Done()
 	}
-	next := k.last.Next(p, time.Now(), reason).Trust(k.config.Routing, epoch, time.Now())
+	next := k.last.Next(p, time.Now(), reason).Trust(k.config.Routing, k.config.Delivery, epoch, time.Now())
 	shown := p
 	if !k.config.GTIDOn {
 		shown.GTIDs = ""

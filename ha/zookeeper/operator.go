@@ -211,6 +211,17 @@ type Move struct {
 	Reason  string // for people, kept with the position
 	GTIDOn  bool   // see CursorConfig
 	Release bool   // ask an owner to let go first, instead of refusing
+
+	Delivery string // see CursorConfig
+	// Before, if not nil, is called when nobody owns the destination and nobody
+	// may start it, and returns what is stored in the place of To.
+	Before func(context.Context, Hold) (position.Position, error)
+}
+
+// Hold is a destination that an operator holds.
+type Hold struct {
+	Epoch    int64  // larger than that of any owner until now, smaller than that of any later one
+	Identity string // of the tree, as Client.Identity tells it
 }
 
 // Moved is what a Move did.
@@ -244,6 +255,15 @@ func SetCursor(ctx context.Context, c session.Config, destination string, m Move
 				return err
 			}
 		}
+		if m.Before != nil {
+			h, err := hold(v, destination)
+			if err != nil {
+				return err
+			}
+			if m.To, err = m.Before(ctx, h); err != nil {
+				return err
+			}
+		}
 		moved.Old, err = move(v, destination, m)
 		return err
 	})
@@ -251,6 +271,19 @@ func SetCursor(ctx context.Context, c session.Config, destination string, m Move
 		return moved, fmt.Errorf("set the cursor of %s: %w", destination, err)
 	}
 	return moved, nil
+}
+
+func hold(v *session.Visit, destination string) (h Hold, err error) {
+	n, found, err := v.Get(heldPath(destination))
+	if err == nil && !found {
+		err = errors.New("the session has ended")
+	}
+	if err != nil {
+		return h, err
+	}
+	h.Epoch = n.Czxid
+	h.Identity, err = identity(v.Get(root))
+	return h, err
 }
 
 // dismiss asks the owner to let go, and waits until it has.
@@ -288,7 +321,7 @@ func move(v *session.Visit, destination string, m Move) (old position.Position, 
 	}
 	old = saved.Position
 	p := m.To.Keep(old)
-	next := last.Set(old, p, time.Now(), m.Reason)
+	next := last.Set(old, p, m.Delivery, time.Now(), m.Reason)
 	if !m.GTIDOn && p.File != "" {
 		p.GTIDs = "" // the state has them
 	}

@@ -6,12 +6,11 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/twmb/franz-go/pkg/kerr"
-	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/canal-relay/canal-relay/mqstarter/kafka/settings"
 	"github.com/canal-relay/canal-relay/mqstarter/kafka/topics"
 )
 
@@ -46,15 +45,9 @@ func (p *Producer) CheckTransactions(ctx context.Context, positions string) []Fi
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	var all []Finding
-	answer, err := kmsg.NewPtrApiVersionsRequest().RequestWith(ctx, p.client)
+	level, err := settings.TransactionVersion(ctx, p.client)
 	if err != nil {
 		return []Finding{{Warning: true, Text: fmt.Sprintf("its version cannot be read: %v", p.reason(err))}}
-	}
-	level := int16(0)
-	for _, f := range answer.FinalizedFeatures {
-		if f.Name == "transaction.version" {
-			level = f.MaxVersionLevel
-		}
 	}
 	if level < 2 {
 		all = append(all, Finding{Warning: true, Text: fmt.Sprintf("transaction.version is %d: a commit that was delayed on its way can end a later transaction; "+
@@ -85,7 +78,7 @@ func (p *Producer) checkTopic(ctx context.Context, name string, wanted int32) []
 	if errors.Is(err, kerr.UnknownTopicOrPartition) {
 		f := Finding{Topic: name, Text: "does not exist: create it with " + p.command(name, "create", wanted)}
 		who, _ := p.config.making(name)
-		if who == CreateRelay || who == CreateBroker && p.brokersCreate(ctx) {
+		if who == CreateRelay || who == CreateBroker && settings.CreatesTopics(ctx, p.client) {
 			f.Warning = true
 			f.Text = fmt.Sprintf("does not exist, and is to be created by the %s at its first record: or create it with %s",
 				who, p.command(name, "create", wanted))
@@ -109,31 +102,4 @@ func (p *Producer) checkTopic(ctx context.Context, name string, wanted int32) []
 			limit, p.config.MaxRequestBytes)})
 	}
 	return all
-}
-
-// brokersCreate reports whether brokers create topics by themselves, or do not
-// tell whether they do.
-func (p *Producer) brokersCreate(ctx context.Context) bool {
-	brokers, err := kmsg.NewPtrMetadataRequest().RequestWith(ctx, p.client)
-	if err != nil || len(brokers.Brokers) == 0 {
-		return true
-	}
-	request := kmsg.NewPtrDescribeConfigsRequest()
-	resource := kmsg.NewDescribeConfigsRequestResource()
-	resource.ResourceType = kmsg.ConfigResourceTypeBroker
-	resource.ResourceName = strconv.Itoa(int(brokers.Brokers[0].NodeID))
-	resource.ConfigNames = []string{"auto.create.topics.enable"}
-	request.Resources = append(request.Resources, resource)
-	response, err := request.RequestWith(ctx, p.client)
-	if err != nil {
-		return true
-	}
-	for _, r := range response.Resources {
-		for _, c := range r.Configs {
-			if c.Name == "auto.create.topics.enable" && c.Value != nil && *c.Value == "false" {
-				return false
-			}
-		}
-	}
-	return true
 }

@@ -3,7 +3,6 @@ package kafka
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"time"
 
@@ -83,19 +82,13 @@ func (p *Transactional) readPosition(ctx context.Context) (*positions.Record, er
 
 // judge refuses a record that this owner must not go on from.
 func (p *Transactional) judge(r *positions.Record) error {
-	const remedy = "if it does not, name another topic as canal.relay.position.topic on all nodes: then the stored cursor decides, and what was sent since is repeated"
-	where := fmt.Sprintf("topic %s, destination %s", p.all.own.Topic, p.all.own.Destination)
-	switch {
-	case r == nil:
+	if r == nil {
 		return nil
-	case r.Format > positions.Format:
-		return refusal.Named("%s: the record has format %d, written by a newer canal-relay on %s: this one reads up to %d", where, r.Format, r.Node, positions.Format)
-	case r.ZooKeeper != "" && r.ZooKeeper != p.identity:
-		return refusal.Named("%s: the record was written by a node (%s) of another ZooKeeper (%s, here it is %q), or that was set up anew: "+
-			"make sure that no such node runs any more; %s", where, r.Node, r.ZooKeeper, p.identity, remedy)
-	case r.Epoch > p.epoch:
-		return refusal.Named("%s: somebody else owns it: %s wrote with epoch %d, ours is %d", where, r.Node, r.Epoch, p.epoch)
-	case r.Sent > 0 && r.Routing != p.all.own.Routing:
+	}
+	if err := r.Judge(p.all.own.Destination, p.epoch, p.identity); err != nil {
+		return refusal.Named("topic %s, destination %s: %v", p.all.own.Topic, p.all.own.Destination, err)
+	}
+	if r.Sent > 0 && r.Routing != p.all.own.Routing {
 		p.log.Warn("the routing has changed since a part of a transaction was sent", "position.topic", p.all.own.Topic, "rows", r.Sent)
 	}
 	return nil

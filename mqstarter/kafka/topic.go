@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
@@ -12,6 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/canal-relay/canal-relay/mqstarter/kafka/refusal"
+	"github.com/canal-relay/canal-relay/mqstarter/kafka/settings"
 	"github.com/canal-relay/canal-relay/mqstarter/kafka/topics"
 )
 
@@ -164,40 +164,17 @@ func (p *Producer) create(ctx context.Context, name string, partitions int32) er
 func (p *Producer) messageLimit(ctx context.Context, name string) (int, error) {
 	limit := p.config.BatchLimit()
 	err := p.ask(ctx, func(ctx context.Context) error {
-		request := kmsg.NewPtrDescribeConfigsRequest()
-		resource := kmsg.NewDescribeConfigsRequestResource()
-		resource.ResourceType = kmsg.ConfigResourceTypeTopic
-		resource.ResourceName = name
-		resource.ConfigNames = []string{"max.message.bytes"}
-		request.Resources = append(request.Resources, resource)
-		response, err := request.RequestWith(ctx, p.client)
-		if err != nil {
-			return err
+		n, err := settings.MessageLimit(ctx, p.client, name)
+		if err == nil && n > 0 {
+			limit = n
 		}
-		for _, r := range response.Resources {
-			if err := kerr.ErrorForCode(r.ErrorCode); err != nil {
-				return err
-			}
-			for _, c := range r.Configs {
-				if n, err := value(c); err == nil && c.Name == "max.message.bytes" {
-					limit = n
-				}
-			}
-		}
-		return nil
+		return err
 	})
 	if errors.Is(err, kerr.TopicAuthorizationFailed) || errors.Is(err, kerr.ClusterAuthorizationFailed) {
 		p.log.Info("max.message.bytes may not be read, taking the request size", "topic", name, "bytes", limit)
 		err = nil
 	}
 	return limit, err
-}
-
-func value(c kmsg.DescribeConfigsResponseResourceConfig) (int, error) {
-	if c.Value == nil {
-		return 0, errors.New("no value")
-	}
-	return strconv.Atoi(*c.Value)
 }
 
 // command is what an administrator would type.

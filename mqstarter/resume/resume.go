@@ -22,44 +22,119 @@ type Beginner interface {
 	Begin(ctx context.Context, from position.Resume) error
 }
 
+// Owner is whose term it is.
+type Owner struct {
+	Destination string
+	Epoch       int64 // 0 without an election
+
+	// Save stores a position as the cursor. Nil: there is no cursor.
+	Save func(context.Context, position.Position) error
+}
+
 // Claim makes a producer ready and decides where the term goes on: where the
-// cursor says, unless the producer has a record of what readers have.
-func Claim(ctx context.Context, p Claimer, saved position.Saved, epoch int64, l *slog.Logger) (position.Resume, error) {
-	from, err := p.Claim(ctx, epoch)
+// cursor says, unless the producer has a record of what readers have. Then a
+// cursor of somebody else is taken over at once, so that it does not look as if
+// it was set back when the record has moved on and this node has not saved yet.
+func Claim(ctx context.Context, p Claimer, saved position.Saved, o Owner, l *slog.Logger) (position.Resume, error) {
+	from, err := p.Claim(ctx, o.Epoch)
 	if errors.Is(err, position.ErrNone) {
 		from, err = position.Resume{Position: saved.Position}, nil
 	} else if err == nil {
-		from, err = Choose(from, saved, l)
+		from, err = o.choose(from, saved, l)
 	}
+	b, keeps := p.(Beginner)
 	if err != nil {
 		return from, err
 	}
 	from.Skip = saved.Skip
-	if b, ok := p.(Beginner); ok {
-		err = b.Begin(ctx, from)
-	}
-	return from, err
-}
-
-// Choose decides between what readers have and the cursor. A cursor that is
-// behind is our own, written late. One that is ahead was written by somebody
-// else, or by ourselves when no record was kept, and is obeyed. One that somebody
-// else set and that is not ahead is an error: readers have what follows it.
-func Choose(from position.Resume, saved position.Saved, l *slog.Logger) (position.Resume, error) {
-	if saved.IsZero() {
+	if !keeps {
 		return from, nil
 	}
-	reached, comparable := from.Covers(saved.Position)
-	back, _ := saved.Covers(from.Position)
-	switch {
-	case comparable && !reached:
-		l.Warn("the cursor is ahead of what was sent, and was written by somebody else: going on there",
-			"file", saved.File, "offset", saved.Offset, "gtids", saved.GTIDs, "sent.file", from.File, "sent.offset", from.Offset, "sent.gtids", from.GTIDs)
-		return position.Resume{Position: saved.Position}, nil
-	case saved.Foreign && !(comparable && back):
-		return from, fmt.Errorf("the cursor was set to %s:%d %s, which is not ahead of what readers have, %s:%d %s: "+
-			"going there would send again what they have; delete the cursor to go on where they are, or name another canal.relay.position.topic to obey it",
-			saved.File, saved.Offset, saved.GTIDs, from.File, from.Offset, from.GTIDs)
+	if err := b.Begin(ctx, from); err != nil {
+		return from, err
+	}
+	if saved.Foreign && o.Save != nil {
+		if err := o.Save(ctx, from.Position); err != nil {
+			return from, fmt.Errorf("take over the cursor that somebody else set: %w", err)
+		}
 	}
 	return from, nil
+}
+
+// Decision is which of two positions a term goes on from.
+type Decision string
+
+// What Decide answers.
+const (
+	Record  Decision = "record"  // where readers are
+	Cursor  Decision = "cursor"  // the stored cursor, which is ahead of that
+	Neither Decision = "neither" // an operator has to choose
+)
+
+// Decide chooses between what readers have and the cursor. A cursor that
+// exactly-once wrote was written behind the record, which decides. One of
+// at-least-once is obeyed when it is ahead, since changes were sent without a
+// record until there. One that somebody else set is obeyed when it is ahead, and
+// otherwise nobody can tell what was meant: readers have what follows it, or it
+// cannot be compared.
+func Decide(record position.Resume, saved position.Saved) Decision {
+	reached, comparable := record.Covers(saved.Position)
+	back, _ := saved.Covers(record.Position)
+	switch {
+	case saved.IsZero(), !saved.Foreign && saved.Delivery == position.ExactlyOnce:
+		return Record
+	case !comparable:
+		return Neither
+	case !reached:
+		return Cursor
+	case saved.Foreign && !back:
+		return Neither
+	}
+	return Record
+}
+
+func (o Owner) choose(record position.Resume, saved position.Saved, l *slog.Logger) (position.Resume, error) {
+	switch Decide(record, saved) {
+	case Neither:
+		return record, o.refuse(record, saved)
+	case Cursor:
+		who := "at-least-once"
+		if saved.Foreign {
+			who = "somebody else"
+		}
+		l.Warn("the cursor is ahead of what was sent exactly once: going on at the cursor", "written by", who,
+			"file", saved.File, "offset", saved.Offset, "gtids", saved.GTIDs, "sent.file", record.File, "sent.offset", record.Offset, "sent.gtids", record.GTIDs)
+		return position.Resume{Position: saved.Position}, nil
+	}
+	if reached, comparable := record.Covers(saved.Position); !saved.IsZero() && comparable && !reached {
+		l.Warn("the cursor is ahead of what readers have, although it was saved later: has Kafka lost records? Going on where readers are, so that they get them again",
+			"file", saved.File, "offset", saved.Offset, "gtids", saved.GTIDs, "sent.file", record.File, "sent.offset", record.Offset, "sent.gtids", record.GTIDs)
+	}
+	return record, nil
+}
+
+// refuse names the two commands of which an operator has to choose one.
+func (o Owner) refuse(record position.Resume, saved position.Saved) error {
+	who, why := "somebody else", "which they have already reached"
+	target := fmt.Sprintf("%s:%d", saved.File, saved.Offset)
+	if _, comparable := record.Covers(saved.Position); !comparable {
+		why = "which cannot be compared with it"
+		if saved.GTIDs != "" {
+			target = "'" + saved.GTIDs + "'"
+		}
+	}
+	if saved.File == "" {
+		target = "'" + saved.GTIDs + "'"
+	}
+	if !saved.Foreign {
+		who = "at-least-once"
+	}
+	flags := " --destination " + o.Destination
+	if o.Epoch != 0 {
+		flags += " --release"
+	}
+	return fmt.Errorf("readers have everything up to %s:%d %s, and %s set the cursor to %s:%d %s, %s. "+
+		"To go on where readers are: canal-relay cursor set record%s --reason WHY. "+
+		"To go to the cursor and send again what follows it: canal-relay cursor set %s --resend%s --reason WHY",
+		record.File, record.Offset, record.GTIDs, who, saved.File, saved.Offset, saved.GTIDs, why, flags, target, flags)
 }

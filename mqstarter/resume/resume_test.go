@@ -2,6 +2,7 @@ package resume
 
 import (
 	"bytes"
+	"context"
 	"log/slog"
 	"strings"
 	"testing"
@@ -13,33 +14,100 @@ func at(file string, offset uint64) position.Position {
 	return position.Position{File: file, Offset: offset, Host: "db", Port: 3306}
 }
 
-// TestChoose: readers' record decides, unless somebody set the cursor ahead of it.
-func TestChoose(t *testing.T) {
+// keeper is a producer with a record of what readers have, nil if it has none.
+type keeper struct {
+	record *position.Resume
+	begun  position.Resume
+	steps  []string
+}
+
+func (k *keeper) Claim(context.Context, int64) (position.Resume, error) {
+	if k.record == nil {
+		return position.Resume{}, position.ErrNone
+	}
+	return *k.record, nil
+}
+
+func (k *keeper) Begin(_ context.Context, from position.Resume) error {
+	k.begun, k.steps = from, append(k.steps, "begin")
+	return nil
+}
+
+// TestClaim: readers' record decides, unless at-least-once or somebody else left the cursor ahead of it.
+func TestClaim(t *testing.T) {
+	const (
+		ours   = "canal-relay cursor set record --destination shop --release --reason WHY"
+		theirs = "canal-relay cursor set binlog.000001:4 --resend --destination shop --release --reason WHY"
+	)
 	record := position.Resume{Position: at("binlog.000002", 500), Sent: 7}
+	elsewhere := position.Position{File: "binlog.000009", Offset: 4, Host: "db2"}
+	numbered := elsewhere
+	numbered.GTIDs = "0-1-7"
+	once := func(p position.Position) position.Saved {
+		return position.Saved{Position: p, Delivery: position.ExactlyOnce}
+	}
 	for name, c := range map[string]struct {
 		saved  position.Saved
 		offset uint64 // where it goes on
 		sent   uint64
-		says   string // in the log or the error
+		says   []string // in the log or the error
 	}{
-		"no cursor":               {position.Saved{}, 500, 7, ""},
-		"our cursor is late":      {position.Saved{Position: at("binlog.000002", 400)}, 500, 7, ""},
-		"our cursor is there":     {position.Saved{Position: at("binlog.000002", 500)}, 500, 7, ""},
-		"set where readers are":   {position.Saved{Position: at("binlog.000002", 500), Foreign: true}, 500, 7, ""},
-		"set ahead":               {position.Saved{Position: at("binlog.000003", 4), Foreign: true}, 4, 0, "going on there"},
-		"set back":                {position.Saved{Position: at("binlog.000001", 4), Foreign: true}, 500, 7, "not ahead of what readers have"},
-		"set on another server":   {position.Saved{Position: position.Position{File: "binlog.000009", Offset: 4, Host: "db2"}, Foreign: true}, 500, 7, "not ahead of what readers have"},
-		"at-least-once went on":   {position.Saved{Position: at("binlog.000002", 900)}, 900, 0, "going on there"},
-		"ours, of another server": {position.Saved{Position: position.Position{File: "binlog.000009", Offset: 4, Host: "db2"}}, 500, 7, ""},
+		"no cursor":                    {position.Saved{}, 500, 7, nil},
+		"our cursor is late":           {once(at("binlog.000002", 400)), 500, 7, nil},
+		"our cursor is there":          {once(at("binlog.000002", 500)), 500, 7, nil},
+		"our cursor is ahead":          {once(at("binlog.000002", 900)), 500, 7, []string{"has Kafka lost records?"}},
+		"ours, of another server":      {once(elsewhere), 500, 7, nil},
+		"at-least-once went on":        {position.Saved{Position: at("binlog.000002", 900)}, 900, 0, []string{"going on at the cursor", "at-least-once"}},
+		"at-least-once saved nothing":  {position.Saved{Position: at("binlog.000002", 400)}, 500, 7, nil},
+		"at-least-once went elsewhere": {position.Saved{Position: elsewhere}, 500, 7, []string{"at-least-once set the cursor", "cannot be compared", ours}},
+		"set where readers are":        {position.Saved{Position: at("binlog.000002", 500), Foreign: true}, 500, 7, nil},
+		"set ahead":                    {position.Saved{Position: at("binlog.000003", 4), Foreign: true}, 4, 0, []string{"going on at the cursor", "somebody else"}},
+		"set back":                     {position.Saved{Position: at("binlog.000001", 4), Foreign: true}, 500, 7, []string{"already reached", ours, theirs}},
+		"set on another server":        {position.Saved{Position: elsewhere, Foreign: true}, 500, 7, []string{"cannot be compared", "cursor set binlog.000009:4 --resend"}},
+		"set by GTIDs on another server": {position.Saved{Position: numbered, Foreign: true}, 500, 7,
+			[]string{"cannot be compared", "cursor set '0-1-7' --resend --destination shop"}},
 	} {
 		var log bytes.Buffer
-		got, err := Choose(record, c.saved, slog.New(slog.NewTextHandler(&log, nil)))
+		p := &keeper{record: &record}
+		got, err := Claim(t.Context(), p, c.saved, Owner{Destination: "shop", Epoch: 5}, slog.New(slog.NewTextHandler(&log, nil)))
 		said := log.String()
 		if err != nil {
 			said += err.Error()
 		}
-		if got.Offset != c.offset || got.Sent != c.sent || c.says == "" && said != "" || !strings.Contains(said, c.says) {
+		if got.Offset != c.offset || got.Sent != c.sent || len(c.says) == 0 && said != "" {
 			t.Errorf("%s: goes on at %d after %d rows, says %q", name, got.Offset, got.Sent, said)
+		}
+		for _, text := range c.says {
+			if !strings.Contains(said, text) {
+				t.Errorf("%s: %q is missing in %q", name, text, said)
+			}
+		}
+		if decision := Decide(record, c.saved); (decision == Neither) != (err != nil) || (decision == Cursor) != (got.Offset != 500) {
+			t.Errorf("%s: decided for %s", name, decision)
+		}
+		if err == nil && p.begun.Offset != c.offset {
+			t.Errorf("%s: began at %d", name, p.begun.Offset)
+		}
+	}
+}
+
+// TestForeignCursorIsTakenOver before anything is sent behind it: a crash before the first save would leave it behind the record.
+func TestForeignCursorIsTakenOver(t *testing.T) {
+	for name, record := range map[string]*position.Resume{"no record": nil, "behind": {Position: at("binlog.000001", 4)}, "there": {Position: at("binlog.000003", 4), Sent: 2}} {
+		for _, foreign := range []bool{true, false} {
+			p := &keeper{record: record}
+			o := Owner{Destination: "shop", Save: func(_ context.Context, p2 position.Position) error {
+				p.steps = append(p.steps, "save "+p2.File)
+				return nil
+			}}
+			_, err := Claim(t.Context(), p, position.Saved{Position: at("binlog.000003", 4), Foreign: foreign}, o, slog.New(slog.DiscardHandler))
+			want := "begin"
+			if foreign {
+				want = "begin,save binlog.000003"
+			}
+			if got := strings.Join(p.steps, ","); err != nil || got != want {
+				t.Errorf("%s, foreign %v: %s, %v", name, foreign, got, err)
+			}
 		}
 	}
 }

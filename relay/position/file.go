@@ -23,6 +23,9 @@ const clientID = 1001
 //
 // A File serves one term after another, not two at a time.
 type File struct {
+	// Delivery is kept with every position, as in State.
+	Delivery string
+
 	path        string
 	destination string
 	gtidOn      bool
@@ -95,7 +98,7 @@ func (f *File) Load(context.Context) (Saved, error) {
 		return Saved{}, fmt.Errorf("load cursor from %s: %w", f.path, err)
 	}
 	s := &f.state
-	return Saved{Position: s.Apply(p), Routing: s.Routing, Since: s.Since, SinceAt: s.SinceAt}, nil
+	return Saved{Position: s.Apply(p), Routing: s.Routing, Delivery: s.Delivery, Since: s.Since, SinceAt: s.SinceAt}, nil
 }
 
 // Save stores p. It returns ErrFenced, and leaves the file, when the cursor in
@@ -108,7 +111,7 @@ func (f *File) Save(_ context.Context, p Position) error {
 	if f.first {
 		reason = "term started"
 	}
-	return f.write(p, f.state.Next(p, time.Now(), reason).Trust(f.routing, 0, time.Now()))
+	return f.write(p, f.state.Next(p, time.Now(), reason).Trust(f.routing, f.Delivery, 0, time.Now()))
 }
 
 // Skipped does nothing: orders are given in ZooKeeper.
@@ -123,7 +126,7 @@ func (f *File) Set(ctx context.Context, p Position, reason string) (Position, er
 		return Position{}, err
 	}
 	p = p.Keep(saved.Position)
-	return saved.Position, f.write(p, f.state.Set(saved.Position, p, time.Now(), reason))
+	return saved.Position, f.write(p, f.state.Set(saved.Position, p, f.Delivery, time.Now(), reason))
 }
 
 // State is what stood beside the cursor when it was loaded or saved last.

@@ -323,17 +323,17 @@ func TestStateKeepsTwentyPositions(t *testing.T) {
 // said, or with another routing, says nothing about what readers lack.
 func TestHistoryBegins(t *testing.T) {
 	now := time.Unix(1_790_000_000, 0).UTC()
-	s := State{}.Trust("r1", 5, now)
+	s := State{}.Trust("r1", "", 5, now)
 	for i, step := range []struct {
 		change func(State) State
 		since  int64
 	}{
-		{func(s State) State { return s.Trust("r1", 9, now.Add(time.Hour)) }, 5},
-		{func(s State) State { return s.Trust("r2", 12, now.Add(time.Hour)) }, 12},
+		{func(s State) State { return s.Trust("r1", "", 9, now.Add(time.Hour)) }, 5},
+		{func(s State) State { return s.Trust("r2", ExactlyOnce, 12, now.Add(time.Hour)) }, 12},
 		{func(s State) State {
-			return s.Set(Position{}, Position{File: "b.1", Offset: 4}, now, "again").Trust("r2", 15, now)
+			return s.Set(Position{}, Position{File: "b.1", Offset: 4}, "", now, "again").Trust("r2", "", 15, now)
 		}, 15},
-		{func(s State) State { return s.Trust("r2", 16, now) }, 15},
+		{func(s State) State { return s.Trust("r2", "", 16, now) }, 15},
 	} {
 		s = step.change(s)
 		if s.Since != step.since {

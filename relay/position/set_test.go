@@ -80,7 +80,7 @@ func TestKeepPrepared(t *testing.T) {
 	if p := (Position{GTIDs: "0-1-7"}).Keep(old); len(p.Prepared) != 3 {
 		t.Errorf("where nothing can be compared %d are kept, want all", len(p.Prepared))
 	}
-	if s := (State{}).Set(Position{}, Position{File: "a.1", Offset: 4}, time.Unix(0, 0), "r"); len(s.Past) != 1 {
+	if s := (State{}).Set(Position{}, Position{File: "a.1", Offset: 4}, "", time.Unix(0, 0), "r"); len(s.Past) != 1 {
 		t.Errorf("without an old position %d are kept, want 1", len(s.Past))
 	}
 }

@@ -11,6 +11,10 @@ import (
 // reads older ones and refuses newer ones.
 const stateVersion = 1
 
+// ExactlyOnce is the delivery of a State whose cursor was written behind a record
+// of what readers have, which decides.
+const ExactlyOnce = "exactly-once"
+
 // pastKept is how many earlier positions a State keeps.
 const pastKept = 20
 
@@ -31,6 +35,7 @@ type State struct {
 	GTIDs      string `json:"gtids,omitempty"`      // executed set at the cursor
 	Epoch      int64  `json:"epoch"`                // the writing owner's; 0 when static
 	Routing    string `json:"routing,omitempty"`    // hash of the routing in force; empty behind a move by an operator
+	Delivery   string `json:"delivery,omitempty"`   // of who wrote the cursor: ExactlyOnce, or empty for at least once
 	// Since and SinceAt are the epoch and the beginning of the first term of this
 	// history: a term that began where nobody, an operator or another tool said,
 	// or with another routing, so that what earlier ones sent says nothing.
@@ -92,12 +97,12 @@ func (s State) Next(p Position, now time.Time, reason string) State {
 	return s
 }
 
-// Trust returns s as written by a term of an epoch under a routing.
-func (s State) Trust(routing string, epoch int64, now time.Time) State {
+// Trust returns s as written by a term of an epoch under a routing and a delivery.
+func (s State) Trust(routing, delivery string, epoch int64, now time.Time) State {
 	if s.Routing != routing {
 		s.Since, s.SinceAt = epoch, now.UTC().Truncate(time.Millisecond)
 	}
-	s.Epoch, s.Routing = epoch, routing
+	s.Epoch, s.Routing, s.Delivery = epoch, routing, delivery
 	return s
 }
 
@@ -111,11 +116,12 @@ func (s State) Apply(p Position) Position {
 }
 
 // Set returns the state that belongs to p, which an operator chose in the place
-// of old. Both join the earlier positions, p with the reason.
-func (s State) Set(old, p Position, now time.Time, reason string) State {
+// of old under a delivery. Both join the earlier positions, p with the reason.
+func (s State) Set(old, p Position, delivery string, now time.Time, reason string) State {
 	if !old.IsZero() {
 		s = s.Next(old, now, "replaced by an operator")
 	}
+	s.Delivery = delivery
 	s.Routing = "" // what is sent again must not be taken for repeats
 	return s.Next(p, now, "set by an operator: "+reason)
 }

@@ -59,9 +59,12 @@ func (c *Cursor) String() string {
 // without it (zk is nil) in its meta.dat.
 func NewCursor(zk *zookeeper.Client, i *config.Instance, log *slog.Logger) *Cursor {
 	file := position.NewFile(i.MetaFile, i.Name, i.Relay.GTID, i.Starter.Routing)
+	if i.ExactlyOnce != nil {
+		file.Delivery = position.ExactlyOnce
+	}
 	if zk == nil {
 		return &Cursor{Cursor: file}
 	}
-	kept := zk.Cursor(i.Name, zookeeper.CursorConfig{GTIDOn: i.Relay.GTID, Routing: i.Starter.Routing})
+	kept := zk.Cursor(i.Name, zookeeper.CursorConfig{GTIDOn: i.Relay.GTID, Routing: i.Starter.Routing, Delivery: file.Delivery})
 	return &Cursor{Cursor: &importedCursor{Cursor: kept, file: file, path: i.MetaFile, log: log}}
 }

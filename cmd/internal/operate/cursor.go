@@ -124,7 +124,13 @@ func (c *common) printCursor(d shown) error {
 		line("source", "%s", strings.TrimSpace(d.Source+" "+d.ServerUUID))
 		if d.Foreign {
 			line("written by", "Canal or another tool")
+		} else if d.Delivery != "" {
+			line("written by", "%s", d.Delivery)
 		}
+	}
+	if d.Record != nil {
+		line("record", "%s", d.Record)
+		line("decides", "%s", d.Record.meaning())
 	}
 	for _, x := range d.Prepared {
 		line("prepared", "%s since %s:%d", x.XID, x.File, x.Start)

@@ -24,6 +24,7 @@ type cursorSet struct {
 	common
 	reason  string
 	release bool
+	resend  bool
 	timeout time.Duration
 }
 
@@ -50,6 +51,7 @@ func (p *Program) cursorSetCommand() *cobra.Command {
   latest        the end of the source's binlog
   a time        2026-11-30T09:00:00Z, or without a zone in that of this machine:
                 before the first transaction from then on
+  record        with exactly-once: where readers are, as the position topic says
 
 The source must hold it. The position is written only if nobody has moved it
 meanwhile and no node owns the destination; with --release the owner is asked to
@@ -58,17 +60,24 @@ ZooKeeper nobody can be asked: a node that runs finds out when it next saves, en
 its term and starts again at the new position. Old and new position and the reason
 are kept: see cursor show.
 
-Back sends changes again; forward leaves changes out.`,
+Back sends changes again; forward leaves changes out.
+
+With exactly-once the position record decides where the next term goes on: it is
+moved with the cursor, and whoever wrote it is fenced, also a node that another
+ZooKeeper elected: "cursor set record" takes a destination over from there. Going
+back must be meant: --resend.`,
 		Example: `  canal-relay cursor set --conf conf --destination example latest --release --reason "rebuilt from a dump"
   canal-relay cursor set --conf conf binlog.000004:157 --reason "broken row"
-  canal-relay cursor set --conf conf 2026-11-30T09:00:00Z --release --reason "replay the morning"`,
+  canal-relay cursor set --conf conf 2026-11-30T09:00:00Z --release --reason "replay the morning"
+  canal-relay cursor set --conf conf record --release --reason "ZooKeeper was set up anew"`,
 		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: cobra.FixedCompletions([]string{"earliest", "latest"}, cobra.ShellCompDirectiveNoFileComp),
+		ValidArgsFunction: cobra.FixedCompletions([]string{"earliest", "latest", "record"}, cobra.ShellCompDirectiveNoFileComp),
 		RunE:              func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), args[0]) },
 	}
 	c.flags(cmd, oneDestination)
 	cmd.Flags().StringVar(&c.reason, "reason", "", "why, for those who look later (required)")
 	cmd.Flags().BoolVar(&c.release, "release", false, "ask the owner to let go first")
+	cmd.Flags().BoolVar(&c.resend, "resend", false, "with exactly-once: go there although readers have what follows, or it cannot be told")
 	cmd.Flags().DurationVar(&c.timeout, "timeout", 30*time.Second, "how long to wait for the owner to let go")
 	return cmd
 }
@@ -90,20 +99,33 @@ func (c *cursorSet) run(ctx context.Context, text string) error {
 	if c.release && node.ZooKeeper == "" {
 		return exit.Failed(fmt.Errorf("release %s: %w", i.Name, ha.ErrStatic))
 	}
+	if to.record && i.ExactlyOnce == nil {
+		return exit.Usage(fmt.Errorf("%s delivers at least once: there is no record", i.Name))
+	}
 	p, err := c.locate(ctx, i, to)
 	if err != nil {
 		return exit.Failed(fmt.Errorf("%s as a position of %s: %w", text, i.Name, err))
 	}
-	done := moved{Destination: i.Name, New: store(position.Saved{Position: p}, position.State{}, nil), Reason: c.reason}
-	old, from, err := c.set(ctx, node, i, p)
+	if to.record {
+		p = position.Position{} // wherever that is by then
+	}
+	set := c.set
+	if i.ExactlyOnce != nil {
+		set = c.setOnce
+	}
+	made, err := set(ctx, node, i, p)
 	if errors.Is(err, zookeeper.ErrOwned) && !c.release {
 		err = fmt.Errorf("%w: stop it, or let it be asked with --release", err)
 	}
 	if err != nil {
 		return exit.Failed(err)
 	}
-	done.Old, done.Released = store(position.Saved{Position: old}, position.State{}, nil), from.Address
-	done.Means = meaning(old, p)
+	return c.tell(i, made)
+}
+
+func (c *cursorSet) tell(i *config.Instance, made change) error {
+	show := func(p position.Position) stored { return store(position.Saved{Position: p}, position.State{}, nil) }
+	done := moved{Destination: i.Name, Old: show(made.was), New: show(made.is), Reason: c.reason, Released: made.from.Address, Means: meaning(made.was, made.is)}
 	if c.json {
 		return c.printJSON(done)
 	}
@@ -111,21 +133,27 @@ func (c *cursorSet) run(ctx context.Context, text string) error {
 	if done.Released != "" {
 		fmt.Fprintf(c.Stdout, "%s: %s has let go\n", i.Name, done.Released)
 	}
-	_, err = fmt.Fprintf(c.Stdout, "%s: %s\n", i.Name, done.Means)
+	_, err := fmt.Fprintf(c.Stdout, "%s: %s\n", i.Name, done.Means)
 	return err
 }
 
+// change is what was done.
+type change struct {
+	was, is position.Position
+	from    zookeeper.Owner // who was asked to let go
+}
+
 // set writes the position to where nodes look for it.
-func (c *cursorSet) set(ctx context.Context, node *config.Node, i *config.Instance, p position.Position) (old position.Position, from zookeeper.Owner, err error) {
+func (c *cursorSet) set(ctx context.Context, node *config.Node, i *config.Instance, p position.Position) (change, error) {
 	if node.ZooKeeper == "" {
-		old, err = position.NewFile(i.MetaFile, i.Name, i.Relay.GTID, "").Set(ctx, p, c.reason)
-		return old, from, err
+		old, err := position.NewFile(i.MetaFile, i.Name, i.Relay.GTID, "").Set(ctx, p, c.reason)
+		return change{was: old, is: p}, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
 	m, err := zookeeper.SetCursor(ctx, c.ZooKeeper(node).Config, i.Name,
 		zookeeper.Move{To: p, Reason: c.reason, GTIDOn: i.Relay.GTID, Release: c.release})
-	return m.Old, m.From, err
+	return change{was: m.Old, is: p, from: m.From}, err
 }
 
 // meaning says what a move does to the changes between the two positions.
@@ -148,6 +176,7 @@ func meaning(old, to position.Position) string {
 // target is a place in the binlog as an operator writes it.
 type target struct {
 	earliest, latest bool
+	record           bool // where readers of exactly-once are
 	start            binlog.Start
 }
 
@@ -157,6 +186,8 @@ func parseTarget(text string) (target, error) {
 		return target{earliest: true}, nil
 	case "latest":
 		return target{latest: true}, nil
+	case "record":
+		return target{record: true}, nil
 	}
 	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04:05", time.DateTime} {
 		if at, err := time.ParseInLocation(layout, text, time.Local); err == nil {
@@ -169,7 +200,7 @@ func parseTarget(text string) (target, error) {
 	file, offset, ok := strings.Cut(text, ":")
 	n, err := strconv.ParseUint(offset, 10, 64)
 	if !ok || file == "" || err != nil || n < 4 {
-		return target{}, fmt.Errorf("%q: write FILE:OFFSET (4 or more), a GTID set, earliest, latest, or a time as 2026-11-30T09:00:00Z", text)
+		return target{}, fmt.Errorf("%q: write FILE:OFFSET (4 or more), a GTID set, earliest, latest, record, or a time as 2026-11-30T09:00:00Z", text)
 	}
 	return target{start: binlog.Start{Journal: file, Offset: n}}, nil
 }
@@ -211,6 +242,8 @@ func (c *cursorSet) locate(ctx context.Context, i *config.Instance, to target) (
 		p, err = reader.Earliest(ctx)
 	case to.latest:
 		p, err = reader.End(ctx)
+	case to.record:
+		return c.recorded(ctx, i, reader)
 	default:
 		if to.start.Journal != "" { // before it is looked for from the beginning of its file
 			err = reader.Holds(ctx, position.Position{File: to.start.Journal, Offset: to.start.Offset, ServerUUID: server.UUID})

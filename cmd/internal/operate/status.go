@@ -35,6 +35,7 @@ type shown struct {
 	stored
 	Skip      *position.Skip `json:"skip,omitempty"`      // an order that was not carried out yet
 	SkipError string         `json:"skipError,omitempty"` // why the order cannot be read
+	Record    *recorded      `json:"record,omitempty"`    // of exactly-once
 }
 
 // stored is a position as JSON.
@@ -47,12 +48,13 @@ type stored struct {
 	ServerUUID string          `json:"serverUuid,omitempty"`
 	Source     string          `json:"source,omitempty"`   // as the cursor names it
 	Foreign    bool            `json:"foreign,omitempty"`  // Canal or another tool wrote it
+	Delivery   string          `json:"delivery,omitempty"` // of who wrote the cursor: exactly-once, or at least once when empty
 	Routing    string          `json:"routing,omitempty"`  // hash of the routing in force
 	Prepared   []position.XA   `json:"prepared,omitempty"` // undecided XA transactions
 	Past       []position.Past `json:"past,omitempty"`     // earlier positions, newest first
 	Error      string          `json:"error,omitempty"`    // why the position cannot be told
 
-	saved position.Position
+	saved position.Saved
 }
 
 func (p *Program) statusCommand() *cobra.Command {
@@ -63,7 +65,8 @@ func (p *Program) statusCommand() *cobra.Command {
 		Long: `Show every destination of the ZooKeeper tree, whether this configuration names
 it or not: its owner, its standbys, the stored position and the time of the last
 transaction before it. Without ZooKeeper the positions come from meta.dat, and
-nobody knows who is at work.`,
+nobody knows who is at work. With exactly-once RECORD is what readers have, as the
+position topic says, and which of the two the next term goes on from.`,
 		Example: "  canal-relay status --conf conf\n  canal-relay status --conf conf --destination example --json",
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return s.run(cmd.Context()) },
@@ -94,11 +97,21 @@ func (s *status) run(ctx context.Context) error {
 	return s.print(all)
 }
 
-// look asks ZooKeeper, or reads meta.dat, for some destinations or for all.
+// look asks ZooKeeper, or reads meta.dat, for some destinations or for all, and
+// Kafka for those of exactly-once.
 func (c *common) look(ctx context.Context, node *config.Node, destinations ...string) ([]shown, error) {
+	ask := c.lookElected
 	if node.ZooKeeper == "" {
-		return lookStatic(ctx, node, destinations)
+		ask = lookStatic
 	}
+	all, err := ask(ctx, node, destinations)
+	if err == nil {
+		records(ctx, node, all)
+	}
+	return all, err
+}
+
+func (c *common) lookElected(ctx context.Context, node *config.Node, destinations []string) ([]shown, error) {
 	ctx, cancel := ask(ctx)
 	defer cancel()
 	seen, err := zookeeper.Survey(ctx, c.ZooKeeper(node).Config, destinations...)
@@ -154,7 +167,7 @@ func lookStatic(ctx context.Context, node *config.Node, destinations []string) (
 func store(saved position.Saved, state position.State, err error) stored {
 	p := saved.Position
 	s := stored{File: p.File, Offset: p.Offset, GTIDs: p.GTIDs, ServerID: p.ServerID, ServerUUID: p.ServerUUID,
-		Foreign: saved.Foreign, Routing: saved.Routing, Prepared: p.Prepared, Past: state.Past, saved: p}
+		Foreign: saved.Foreign, Delivery: saved.Delivery, Routing: saved.Routing, Prepared: p.Prepared, Past: state.Past, saved: saved}
 	if !p.Time.IsZero() {
 		at := p.Time.UTC()
 		s.Time = &at
@@ -199,7 +212,12 @@ func (s stored) when() string {
 
 func (s *status) print(all []shown) error {
 	w := tabwriter.NewWriter(s.Stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "DESTINATION\tOWNER\tSTANDBYS\tTIME\tPOSITION")
+	recorded := slices.ContainsFunc(all, func(d shown) bool { return d.Record != nil })
+	head := "DESTINATION\tOWNER\tSTANDBYS\tTIME\tPOSITION"
+	if recorded {
+		head += "\tRECORD"
+	}
+	fmt.Fprintln(w, head)
 	for _, d := range all {
 		owner := d.Owner
 		switch {
@@ -220,7 +238,16 @@ func (s *status) print(all []shown) error {
 		if standbys == "" {
 			standbys = "none"
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", d.Destination, owner, standbys, d.when(), d.stored)
+		record := ""
+		switch {
+		case d.Record != nil && d.Record.Decides != "":
+			record = fmt.Sprintf("\t%s (%s decides)", d.Record, d.Record.Decides)
+		case d.Record != nil:
+			record = "\t" + d.Record.String()
+		case recorded:
+			record = "\t-"
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s%s\n", d.Destination, owner, standbys, d.when(), d.stored, record)
 	}
 	return w.Flush()
 }

@@ -47,6 +47,26 @@ func (r *Record) Resume() position.Resume {
 	return position.Resume{Position: r.Position, Sent: r.Sent}
 }
 
+// Judge is an error when an owner of an epoch, elected by a ZooKeeper (empty
+// without an election), must not go on from the record.
+func (r *Record) Judge(destination string, epoch int64, zookeeper string) error {
+	flags := "--destination " + destination
+	if zookeeper != "" {
+		flags += " --release"
+	}
+	switch {
+	case r.Format > Format:
+		return fmt.Errorf("the record has format %d, written by a newer canal-relay on %s: this one reads up to %d", r.Format, r.Node, Format)
+	case r.ZooKeeper != "" && r.ZooKeeper != zookeeper:
+		return fmt.Errorf("the record was written by a node (%s) of another ZooKeeper (%s, here it is %q), or that was set up anew: "+
+			"make sure that no such node runs any more, and take over where readers are: canal-relay cursor set record %s --reason WHY",
+			r.Node, r.ZooKeeper, zookeeper, flags)
+	case r.Epoch > epoch:
+		return fmt.Errorf("somebody else owns it: %s wrote with epoch %d, ours is %d", r.Node, r.Epoch, epoch)
+	}
+	return nil
+}
+
 // Parse reads the value of a record. Of a newer one only Format and Node mean
 // anything.
 func Parse(value []byte) (*Record, error) {
@@ -90,7 +110,31 @@ func Flags(topic string) string {
 // may have to wait until a broker aborts that transaction. options are for a
 // client like c.
 func Read(ctx context.Context, c *kgo.Client, options []kgo.Opt, topic string, each func(destination string, value []byte)) error {
-	ends, err := kadm.NewClient(c).ListEndOffsets(ctx, topic)
+	return read(ctx, kadm.NewClient(c).ListEndOffsets, options, topic, each)
+}
+
+// Look returns the values of a topic's records that are committed at this moment,
+// by destination; none when there is no such topic. It claims nothing and waits
+// for no transaction.
+func Look(ctx context.Context, options []kgo.Opt, topic string) (map[string][]byte, error) {
+	c, err := kgo.NewClient(options...)
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close()
+	all := map[string][]byte{}
+	err = read(ctx, kadm.NewClient(c).ListCommittedOffsets, options, topic, func(destination string, value []byte) {
+		all[destination] = value
+	})
+	if errors.Is(err, kerr.UnknownTopicOrPartition) {
+		err = nil
+	}
+	return all, err
+}
+
+func read(ctx context.Context, list func(context.Context, ...string) (kadm.ListedOffsets, error), options []kgo.Opt, topic string,
+	each func(destination string, value []byte)) error {
+	ends, err := list(ctx, topic)
 	if err = cmp.Or(err, ends.Error()); err != nil {
 		return err
 	}
