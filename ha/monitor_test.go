@@ -415,3 +415,68 @@ func TestConfigRelations(t *testing.T) {
 		}
 	}
 }
+
+// retried is a failure that the next term of the same ownership may not meet.
+type retried struct{ error }
+
+func (retried) Again() bool { return true }
+
+// TestAgainKeepsTheOwnership: a term that asks for another one gets it in the same ownership, after pauses that grow for as long
+// as terms are short.
+func TestAgainKeepsTheOwnership(t *testing.T) {
+	fenced := retried{errors.New("fenced")}
+	var s *fakeStarter
+	w, _ := run(t, func(w *world) Starter {
+		s = &fakeStarter{w: w, name: "s", err: fmt.Errorf("commit: %w", fenced)}
+		return s
+	}, func(w *world, m *Monitor) error {
+		wait(20 * time.Second)
+		w.mu.Lock()
+		runs, epoch := s.runs, w.epoch
+		w.mu.Unlock()
+		if epoch != 1 || runs < 7 || runs > 11 { // 0.1, 0.2, … 3.2, 5, 5 s, or up to a quarter less
+			t.Errorf("%d terms in %d ownerships", runs, epoch)
+		}
+		w.mu.Lock()
+		s.after = 10 * time.Second // long enough not to be in vain
+		w.mu.Unlock()
+		wait(50 * time.Second)
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if more := s.runs - runs; more < 4 || more > 6 {
+			t.Errorf("%d terms of 10 s within 50 s: the pauses did not start over", more)
+		}
+		return nil
+	})
+	if got := w.said(); got[len(got)-2] != "resign 1 handover=true" {
+		t.Errorf("got %q", got)
+	}
+}
+
+// TestAgainEndsWithTheOwnership: while the next term is waited for, a lease that goes, an order to let go, and a term that fails
+// for another reason are heard.
+func TestAgainEndsWithTheOwnership(t *testing.T) {
+	fenced := retried{errors.New("fenced")}
+	for name, tt := range map[string]struct {
+		meanwhile func(w *world, m *Monitor)
+		later     error
+		want      []string
+	}{
+		"lost": {func(w *world, _ *Monitor) { w.lease.lost <- ErrLost }, nil, []string{"resign 1 handover=false", "elected 2"}},
+		"released": {func(w *world, _ *Monitor) { w.lease.lost <- ErrReleased }, nil,
+			[]string{"resign 1 handover=true", "elected 2"}},
+		"reloaded": {func(w *world, m *Monitor) { m.Reload(&fakeStarter{w: w, name: "new"}) }, nil, []string{"new starts 1"}},
+		"failed":   {func(*world, *Monitor) {}, errors.New("binlog purged"), []string{"s starts 1", "s fails", "resign 1 handover=false"}},
+	} {
+		w, _ := run(t, func(w *world) Starter { return &fakeStarter{w: w, name: "s", err: fenced, later: tt.later} },
+			func(w *world, m *Monitor) error {
+				tt.meanwhile(w, m)
+				wait(4 * time.Second)
+				return nil
+			})
+		want := append([]string{"register", "elected 1", "s starts 1", "s fails"}, tt.want...)
+		if got := w.said(); len(got) < len(want) || !slices.Equal(got[:len(want)], want) {
+			t.Errorf("%s: got\n%q\nwant\n%q", name, got, want)
+		}
+	}
+}

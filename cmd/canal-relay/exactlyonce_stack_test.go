@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"strings"
 	"sync"
@@ -17,9 +18,11 @@ import (
 	"github.com/canal-relay/canal-relay/deploy/local"
 )
 
-// exactly is a world whose destination delivers exactly once.
-func exactly(t *testing.T) *world {
-	w := newWorld(t, "mysql", map[string]string{"canal.relay.delivery": "exactly-once"})
+// newExactly is a world whose destination delivers exactly once.
+func newExactly(t *testing.T, server string, keys map[string]string) *world {
+	all := map[string]string{"canal.relay.delivery": "exactly-once"}
+	maps.Copy(all, keys)
+	w := newWorld(t, server, all)
 	w.conf.Server["canal.relay.cluster"] = w.name
 	t.Cleanup(func() {
 		for _, suffix := range []string{"-positions", "-schema"} {
@@ -71,7 +74,7 @@ func (w *world) writeLarge(conn *client.Conn, enough <-chan struct{}) {
 // while the owner is killed three times and paused beyond its session twice. Readers of committed records see every change
 // once, in order.
 func TestStackExactlyOnceFaults(t *testing.T) {
-	w := exactly(t)
+	w := newExactly(t, "mysql", nil)
 	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 	defer cancel()
 	w.start()
@@ -121,7 +124,7 @@ func TestStackExactlyOnceFaults(t *testing.T) {
 // TestStackExactlyOncePaused: two nodes; the owner is stopped beyond its session, another one takes over, and the old one
 // wakes with requests ready. Neither what it wrote nor what it writes is seen by readers of committed records.
 func TestStackExactlyOncePaused(t *testing.T) {
-	w := exactly(t)
+	w := newExactly(t, "mysql", nil)
 	ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
 	defer cancel()
 	a, b := w.start(), w.start()

@@ -249,3 +249,76 @@ func TestSetCursorRepairsOneThatCannotBeRead(t *testing.T) {
 		}
 	})
 }
+
+// TestSetCursorBefore: what is to be done before the position is stored is done when the owner has let go and nobody can start,
+// under an epoch between that of the owner and that of the next one. When it fails, nothing is stored.
+func TestSetCursorBefore(t *testing.T) {
+	bubble(t, func(t *testing.T, s *zktest.Server) {
+		l := newLog()
+		a, b := duel(t, s, l)
+		defer a.stop()
+		defer b.stop()
+		first := owner(t, s).Czxid
+		identity, err := a.client.Identity(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		to := position.Position{File: "binlog.000003", Offset: 4711, Host: "db", Port: 3306}
+		refused := errors.New("refused")
+		var held zookeeper.Hold
+		m := zookeeper.Move{Reason: "r", Release: true, Delivery: position.ExactlyOnce, Before: func(_ context.Context, h zookeeper.Hold) (position.Position, error) {
+			settle(10 * time.Second)
+			if _, there := s.Get(runningAt); there {
+				t.Error("somebody started meanwhile")
+			}
+			held = h
+			return to, refused
+		}}
+		if _, err := zookeeper.SetCursor(t.Context(), config(s, "").Config, dest, m); !errors.Is(err, refused) {
+			t.Errorf("returned %v", err)
+		}
+		settle(10 * time.Second)
+		second := owner(t, s).Czxid
+		if got, err := zookeeper.Peek(t.Context(), config(s, "").Config, dest); !errors.Is(err, position.ErrNone) {
+			t.Errorf("stored %+v, %v", got, err)
+		}
+		if held.Epoch <= first || held.Epoch >= second || held.Identity != identity {
+			t.Errorf("held %+v, between the owners %d and %d of %s", held, first, second, identity)
+		}
+		refused = nil
+		if _, err := zookeeper.SetCursor(t.Context(), config(s, "").Config, dest, m); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := zookeeper.Peek(t.Context(), config(s, "").Config, dest); err != nil || got.Offset != 4711 || got.Delivery != position.ExactlyOnce || got.Foreign {
+			t.Errorf("stored %+v, %v", got, err)
+		}
+		settle(10 * time.Second)
+	})
+}
+
+// TestIdentity is the same for every client of a tree, also in a later session, and another one for a tree that was set up anew.
+func TestIdentity(t *testing.T) {
+	bubble(t, func(t *testing.T, s *zktest.Server) {
+		seen := map[string]bool{}
+		for _, id := range []string{"a:1", "b:1", "a:1"} {
+			client, stop := startClient(t, config(s, id))
+			identity, err := client.Identity(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			seen[identity] = true
+			stop()
+		}
+		if len(seen) != 1 {
+			t.Errorf("one tree has the identities %v", seen)
+		}
+		time.Sleep(time.Second)
+		anew := config(s, "a:1")
+		anew.Servers += "/anew"
+		client, stop := startClient(t, anew)
+		defer stop()
+		if identity, err := client.Identity(t.Context()); err != nil || seen[identity] {
+			t.Errorf("another tree has %s, %v", identity, err)
+		}
+	})
+}

@@ -237,6 +237,27 @@ func TestStackRealServerCursor(t *testing.T) {
 	}
 }
 
+func TestStackRealServerIdentity(t *testing.T) {
+	chroot, conn := tree(t)
+	ask := func(id string) string {
+		client, stop := startClient(t, real(t, id, chroot))
+		defer stop()
+		identity, err := client.Identity(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return identity
+	}
+	first := ask("a:1")
+	if again := ask("b:1"); again != first {
+		t.Errorf("one tree has the identities %s and %s", first, again)
+	}
+	remove(t, conn, chroot)
+	if anew := ask("a:1"); anew == first {
+		t.Errorf("a tree that was set up anew still has %s", anew)
+	}
+}
+
 // With credentials, nobody else can touch what the node owns.
 func TestStackRealServerCredentials(t *testing.T) {
 	chroot, conn := tree(t)

@@ -14,6 +14,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
+	"github.com/twmb/franz-go/pkg/kversion"
 
 	"github.com/canal-relay/canal-relay/mqstarter/message"
 	"github.com/canal-relay/canal-relay/relay/position"
@@ -274,5 +275,34 @@ func TestUnknownOutcome(t *testing.T) {
 	}
 	if got := committed(t, c, "changes", "end"); !slices.Equal(got, []string{"a", "end"}) {
 		t.Errorf("readers have %q", got)
+	}
+}
+
+// TestCheckOfAnOldBroker: one that cannot tell transactions of a producer apart is warned of.
+func TestCheckOfAnOldBroker(t *testing.T) {
+	for name, tt := range map[string]struct {
+		options []kfake.Opt
+		warned  bool
+	}{
+		"new": {nil, false},
+		"old": {[]kfake.Opt{kfake.MaxVersions(kversion.V3_9_0())}, true},
+	} {
+		c := cluster(t, append(tt.options, kfake.SeedTopics(1, "changes", "test-positions"), kfake.SeedTopics(2, "wide"))...)
+		p, err := New(ledger(t, c, "", nil).config, slog.New(slog.DiscardHandler))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = p.Close(context.Background()) })
+		found := p.CheckTransactions(t.Context(), "test-positions")
+		warned := len(found) == 1 && found[0].Warning && strings.Contains(found[0].Text, "transaction.version is 0")
+		if warned != tt.warned || !tt.warned && len(found) > 0 {
+			t.Errorf("%s: found %+v", name, found)
+		}
+		if found := p.CheckTransactions(t.Context(), "wide"); !slices.ContainsFunc(found, func(f Finding) bool { return !f.Warning && f.Topic == "wide" }) {
+			t.Errorf("%s: of a topic with two partitions it finds %+v", name, found)
+		}
+		if found := p.CheckTransactions(t.Context(), "none"); !slices.ContainsFunc(found, func(f Finding) bool { return f.Warning && f.Topic == "none" }) {
+			t.Errorf("%s: of a missing topic it finds %+v", name, found)
+		}
 	}
 }

@@ -540,3 +540,22 @@ func TestPackets(t *testing.T) {
 		}
 	}
 }
+
+// TestTakeoverDelay: in exactly-once brokers refuse what an old owner still sends, so that nobody has to wait for it.
+func TestTakeoverDelay(t *testing.T) {
+	for _, tt := range []struct {
+		keys []string
+		want time.Duration
+	}{
+		{nil, 2 * time.Second},
+		{[]string{"canal.relay.delivery = exactly-once"}, 0},
+		{[]string{"canal.relay.delivery = exactly-once", "canal.relay.takeover.delay = 3s"}, 3 * time.Second},
+		{[]string{"canal.relay.takeover.delay = 0s"}, 0},
+	} {
+		c := newConf(t)
+		c.server = append(c.server, tt.keys...)
+		if got := c.mustLoad().Instances[0].TakeoverDelay; got != tt.want {
+			t.Errorf("%q: %v, want %v", tt.keys, got, tt.want)
+		}
+	}
+}
