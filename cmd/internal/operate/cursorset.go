@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
-	"strconv"
 	"strings"
 	"time"
 
@@ -13,9 +11,9 @@ import (
 
 	"github.com/canal-relay/canal-relay/cmd/internal/config"
 	"github.com/canal-relay/canal-relay/cmd/internal/exit"
+	"github.com/canal-relay/canal-relay/cmd/internal/operate/target"
 	"github.com/canal-relay/canal-relay/ha"
 	"github.com/canal-relay/canal-relay/ha/zookeeper"
-	"github.com/canal-relay/canal-relay/relay/binlog"
 	"github.com/canal-relay/canal-relay/relay/position"
 )
 
@@ -83,7 +81,7 @@ back must be meant: --resend.`,
 }
 
 func (c *cursorSet) run(ctx context.Context, text string) error {
-	to, err := parseTarget(text)
+	to, err := target.Parse(text)
 	switch {
 	case err != nil:
 		return exit.Usage(err)
@@ -99,15 +97,17 @@ func (c *cursorSet) run(ctx context.Context, text string) error {
 	if c.release && node.ZooKeeper == "" {
 		return exit.Failed(fmt.Errorf("release %s: %w", i.Name, ha.ErrStatic))
 	}
-	if to.record && i.ExactlyOnce == nil {
+	if to.Record && i.ExactlyOnce == nil {
 		return exit.Usage(fmt.Errorf("%s delivers at least once: there is no record", i.Name))
 	}
-	p, err := c.locate(ctx, i, to)
+	var p position.Position // zero: wherever readers are by then
+	if to.Record {
+		err = c.recorded(ctx, i)
+	} else {
+		p, err = to.Locate(ctx, i.ForTail().Source, c.log())
+	}
 	if err != nil {
 		return exit.Failed(fmt.Errorf("%s as a position of %s: %w", text, i.Name, err))
-	}
-	if to.record {
-		p = position.Position{} // wherever that is by then
 	}
 	set := c.set
 	if i.ExactlyOnce != nil {
@@ -171,94 +171,4 @@ func meaning(old, to position.Position) string {
 		return "forward: the changes between the two are not sent"
 	}
 	return "back: the changes between the two are sent again"
-}
-
-// target is a place in the binlog as an operator writes it.
-type target struct {
-	earliest, latest bool
-	record           bool // where readers of exactly-once are
-	start            binlog.Start
-}
-
-func parseTarget(text string) (target, error) {
-	switch text {
-	case "earliest":
-		return target{earliest: true}, nil
-	case "latest":
-		return target{latest: true}, nil
-	case "record":
-		return target{record: true}, nil
-	}
-	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04:05", time.DateTime} {
-		if at, err := time.ParseInLocation(layout, text, time.Local); err == nil {
-			return target{start: binlog.Start{Time: at}}, nil
-		}
-	}
-	if set, err := binlog.ParseGTIDSet(text); err == nil && set.String() != "" {
-		return target{start: binlog.Start{GTIDs: set.String()}}, nil
-	}
-	file, offset, ok := strings.Cut(text, ":")
-	n, err := strconv.ParseUint(offset, 10, 64)
-	if !ok || file == "" || err != nil || n < 4 {
-		return target{}, fmt.Errorf("%q: write FILE:OFFSET (4 or more), a GTID set, earliest, latest, record, or a time as 2026-11-30T09:00:00Z", text)
-	}
-	return target{start: binlog.Start{Journal: file, Offset: n}}, nil
-}
-
-// executed is the position of a GTID set. A server streams from any set of
-// another server's transactions, as if none of its own had been executed.
-func (c *cursorSet) executed(ctx context.Context, reader *binlog.Reader, start binlog.Start) (position.Position, error) {
-	end, err := reader.End(ctx)
-	if err != nil {
-		return end, err
-	}
-	all := position.Position{GTIDs: end.GTIDs}
-	if covered, _ := all.Covers(position.Position{GTIDs: start.GTIDs}); !covered {
-		return end, fmt.Errorf("the source has not executed all of it: it has executed %s", end.GTIDs)
-	}
-	return reader.Locate(ctx, start)
-}
-
-// locate asks the source for the position that is meant. It must be one from
-// which the source can stream.
-func (c *cursorSet) locate(ctx context.Context, i *config.Instance, to target) (position.Position, error) {
-	reader, err := binlog.NewReader(i.ForTail().Source, c.log())
-	if err != nil {
-		return position.Position{}, err
-	}
-	defer reader.Close()
-	server, err := reader.Check(ctx)
-	if err != nil {
-		return position.Position{}, err
-	}
-	if to.start.GTIDs != "" && !server.GTID() {
-		return position.Position{}, fmt.Errorf("%s has GTIDs off (gtid_mode %s): choose FILE:OFFSET", i.Source.Addr, server.GTIDMode)
-	}
-	var p position.Position
-	switch {
-	case to.start.GTIDs != "":
-		p, err = c.executed(ctx, reader, to.start)
-	case to.earliest:
-		p, err = reader.Earliest(ctx)
-	case to.latest:
-		p, err = reader.End(ctx)
-	case to.record:
-		return c.recorded(ctx, i, reader)
-	default:
-		if to.start.Journal != "" { // before it is looked for from the beginning of its file
-			err = reader.Holds(ctx, position.Position{File: to.start.Journal, Offset: to.start.Offset, ServerUUID: server.UUID})
-		}
-		if err == nil {
-			p, err = reader.Locate(ctx, to.start)
-		}
-	}
-	if err != nil {
-		return p, err
-	}
-	p.ServerUUID, p.ServerID = server.UUID, server.ID
-	if host, port, err := net.SplitHostPort(i.Source.Addr); err == nil {
-		n, _ := strconv.ParseUint(port, 10, 16) // 0 for a name, as the reader has it
-		p.Host, p.Port = host, uint16(n)
-	}
-	return p, reader.Holds(ctx, p)
 }

@@ -137,16 +137,21 @@ func (c *cursorSet) chosen(r *positions.Record, to position.Position) (position.
 	return position.Resume{Position: to}, nil
 }
 
-// recorded is where readers are, if the source still holds it.
-func (c *cursorSet) recorded(ctx context.Context, i *config.Instance, reader *binlog.Reader) (position.Position, error) {
+// recorded reports whether the source still holds where readers are.
+func (c *cursorSet) recorded(ctx context.Context, i *config.Instance) error {
 	r, err := lookRecord(ctx, i)
 	if err == nil && r == nil {
 		err = errNoRecord
 	}
 	if err != nil {
-		return position.Position{}, err
+		return err
 	}
-	return r.Position, reader.Holds(ctx, r.Position)
+	reader, err := binlog.NewReader(i.ForTail().Source, c.log())
+	if err != nil {
+		return err
+	}
+	defer reader.Close()
+	return reader.Holds(ctx, r.Position)
 }
 
 // setOnce moves the record of what readers have, and the cursor with it. While
