@@ -20,7 +20,7 @@ test: lint test-unit test-stack ## everything: lint, unit tests with the race de
 
 test-unit: ## unit tests and in-process servers, with the race detector
 	go test -race -count=1 ./...
-	go test -count=1 ./cmd/internal/simulation -run '^TestSimulation$$' -v -seeds 1000
+	go test -count=1 ./cmd/internal/simulation -v -seeds 1000
 
 test-stack: build ## tests against real MySQL, MariaDB, ZooKeeper and Kafka (starts its own stack)
 	@deploy/test-stack

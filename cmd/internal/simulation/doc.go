@@ -2,6 +2,6 @@
 // in virtual time. Everything that decides who may write is the real thing:
 // ha.Monitor, mqstarter.Starter, ha/zookeeper on the ZooKeeper server zktest,
 // mqstarter/kafka on the Kafka cluster kfake. A seed gives the changes of the
-// source and the schedule of crashes, pauses, partitions and delays. It holds
-// tests alone.
+// source, the delivery mode and the schedule of crashes, pauses, partitions and
+// delays. It holds tests alone.
 package simulation

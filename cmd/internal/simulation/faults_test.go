@@ -56,6 +56,7 @@ var faults = []fault{
 	}},
 	{"refuse a batch", 4, func(w *world, _ *process) func() { return w.refuse() }},
 	{"busy broker", 3, func(w *world, _ *process) func() { return w.busy() }},
+	{"busy coordinator", 3, func(w *world, _ *process) func() { return w.busyCoordinator() }},
 }
 
 func (w *world) freeze(c *cable) func() {
@@ -93,6 +94,14 @@ func (w *world) refuse() func() {
 func (w *world) busy() func() {
 	f := kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Count: 1 + w.r.IntN(4)}
 	f.Err = []*kerr.Error{kerr.NotLeaderForPartition, kerr.NotEnoughReplicas, kerr.RequestTimedOut, kerr.NotEnoughReplicasAfterAppend}[w.r.IntN(4)]
+	return w.kafka.Fault(f).Remove
+}
+
+// busyCoordinator has the broker fail what belongs to transactions: in ways that
+// pass, and in one that leaves open what was done.
+func (w *world) busyCoordinator() func() {
+	f := kfake.Fault{Keys: []kmsg.Key{kmsg.InitProducerID, kmsg.AddPartitionsToTxn, kmsg.EndTxn}, TopLevel: true, Count: 1 + w.r.IntN(4)}
+	f.Err = []*kerr.Error{kerr.ConcurrentTransactions, kerr.CoordinatorLoadInProgress, kerr.NotCoordinator, kerr.UnknownServerError}[w.r.IntN(4)]
 	return w.kafka.Fault(f).Remove
 }
 

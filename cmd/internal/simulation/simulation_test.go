@@ -18,7 +18,7 @@ import (
 )
 
 var (
-	seeds = flag.Int("seeds", 20, "how many seeds TestSimulation tries")
+	seeds = flag.Int("seeds", defaultSeeds, "how many seeds TestSimulation tries")
 	first = flag.Uint64("first", 1, "the first of them")
 	one   = flag.Uint64("seed", 0, "only this seed, with its log")
 	with  = flag.String("plant", "", "with -seed: the name of a bug to plant")

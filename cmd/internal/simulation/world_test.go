@@ -58,6 +58,8 @@ type world struct {
 	router  *route.Router
 	style   event.Style
 	scans   bool // owners look for what a former one has sent
+	once    bool // exactly-once
+	cut     int  // rows of a Kafka transaction then, at most
 	nodes   []*node
 	all     sync.WaitGroup // processes, also those that were killed
 
@@ -70,6 +72,7 @@ type world struct {
 	began      map[int64]int // terms of each ownership
 	violations []string
 	stales     int // requests that were under way when another node took over
+	reached    int // the first transaction that the latest term has to send
 }
 
 // owner is the running node.
@@ -114,6 +117,10 @@ func newWorld(t testing.TB, seed uint64, p *plant, log io.Writer) *world {
 		t.Fatal(err)
 	}
 	w.scans = w.r.IntN(2) == 0
+	w.once, w.cut = w.r.IntN(2) == 0, []int{kafka.DefaultTransactionRows, 8, 3}[w.r.IntN(3)]
+	if p != nil {
+		w.once = p.once
+	}
 	w.zk.Observe(w.observe)
 	for i := range 2 + w.r.IntN(2) {
 		w.nodes = append(w.nodes, &node{world: w, address: fmt.Sprintf("10.0.0.%d:11111", i+1)})
@@ -217,6 +224,9 @@ func name(topic string, partition int32) string { return fmt.Sprintf("%s/%d", to
 
 // wrote is told when a node sends records.
 func (w *world) wrote(epochs []int64) {
+	if w.plant != nil && w.plant.readers {
+		return
+	}
 	w.mu.Lock()
 	o := w.running
 	w.mu.Unlock()
@@ -229,8 +239,9 @@ func (w *world) wrote(epochs []int64) {
 
 // arrived is told when records reach Kafka. Those that were under way for long
 // may be another owner's than the present one: that is what a paused process or
-// a slow network does, and only exactly-once is proof against it. A node that
-// takes back what it has lost does not wait for its own, but has another epoch.
+// a slow network does, and only exactly-once is proof against it, where the next
+// owner does not wait either. A node that takes back what it has lost does not
+// wait for its own, but has another epoch.
 func (w *world) arrived(node string, epochs []int64, written time.Time) {
 	w.mu.Lock()
 	o := w.running
@@ -239,7 +250,7 @@ func (w *world) arrived(node string, epochs []int64, written time.Time) {
 		if e == o.epoch || o.epoch == 0 {
 			continue
 		}
-		if d := time.Since(written); d < stale && node != o.address {
+		if d := time.Since(written); d < stale && node != o.address && !w.once {
 			w.violated("records of epoch %d arrived after only %v, when the owner's was %d", e, d, o.epoch)
 		}
 		w.mu.Lock()
@@ -296,7 +307,11 @@ func (n *node) start() error {
 	c := zookeeper.DefaultConfig()
 	c.Servers, c.ID, c.Dial, c.SessionTimeout = "zk:2181", n.address, p.zk.dial, session
 	p.client = zookeeper.New(c, log)
-	p.elector = p.client.Elector(destination, zookeeper.DefaultElectorConfig())
+	e := zookeeper.DefaultElectorConfig()
+	if w.once {
+		e.TakeoverDelay = 0
+	}
+	p.elector = p.client.Elector(destination, e)
 	var elector ha.Elector = &stoppable{p.elector, p}
 	var err error
 	if p.starter, err = p.newStarter(log); err != nil {
@@ -422,10 +437,11 @@ func (s *stoppable) Campaign(ctx context.Context) (ha.Lease, error) {
 				l.lost <- err
 			case <-l.over:
 				return
+			case <-s.process.ended: // a term that drains when the context has ended may still lose its lease
+				return
 			}
 		}
 	})
-	context.AfterFunc(ctx, func() { l.once.Do(func() { close(l.over) }) })
 	return l, nil
 }
 
@@ -464,14 +480,21 @@ func (p *process) newStarter(log *slog.Logger) (ha.Starter, error) {
 	if w.plant != nil && w.plant.cursor != nil {
 		cursor = w.plant.cursor(cursor)
 	}
+	connect := func() (mqstarter.Producer, error) { return kafka.New(k, log) }
+	if w.once {
+		transactions := kafka.NewTransactions(k, w.transactions(p, c.Routing), log)
+		connect = func() (mqstarter.Producer, error) { return transactions.Producer() }
+	}
 	dial := func() (mqstarter.Producer, error) {
-		inner := func() (mqstarter.Producer, error) { return kafka.New(k, log) }
 		if w.plant != nil && w.plant.producer != nil {
-			return w.plant.producer(inner)
+			return w.plant.producer(connect)
 		}
-		return inner()
+		return connect()
 	}
 	open := func(from position.Resume) (mqstarter.Source, error) {
+		w.mu.Lock()
+		w.reached = next(from.Position)
+		w.mu.Unlock()
 		if w.scans {
 			return ending{w.history.from(from)}, nil
 		}
@@ -485,6 +508,18 @@ func (p *process) newStarter(log *slog.Logger) (ha.Starter, error) {
 		s = w.plant.starter(p, cursor, s)
 	}
 	return s, nil
+}
+
+// transactions is what exactly-once needs in a process.
+func (w *world) transactions(p *process, routing string) kafka.TransactionConfig {
+	c := kafka.TransactionConfig{
+		ID: "canal-relay-" + destination, Topic: "canal-relay-positions", Destination: destination, Routing: routing,
+		MaxTime: kafka.DefaultTransactionTime, MaxRows: w.cut, MaxBytes: kafka.DefaultTransactionBytes, Identity: p.client.Identity,
+	}
+	if w.plant != nil && w.plant.strangers {
+		c.ID += p.node.address
+	}
+	return c
 }
 
 // noted is a starter whose terms are known to the world.
@@ -543,11 +578,14 @@ func simulate(t testing.TB, seed uint64, p *plant, log io.Writer) *world {
 	return w
 }
 
-// finish waits until everything that the source had is sent.
+// finish waits until everything that the source had is sent. With exactly-once it
+// is the position topic that says so: the cursor may be behind for as long as the
+// source has nothing more.
 func (w *world) finish() {
 	for limit := time.Now().Add(5 * time.Minute); ; time.Sleep(500 * time.Millisecond) {
 		w.mu.Lock()
-		done := len(w.saved) > 0 && w.saved[len(w.saved)-1].next == len(w.history.transactions)
+		done := len(w.saved) > 0 && w.saved[len(w.saved)-1].next == len(w.history.transactions) ||
+			w.once && w.reached == len(w.history.transactions)
 		broken := len(w.violations) > 0 && w.plant != nil
 		w.mu.Unlock()
 		if done || broken {
