@@ -158,11 +158,12 @@ func (c *Client) Hold(n int) {
 // close ends the session. The zk client may hang for good when a request is
 // queued while it closes (it answers one request more often than the request's
 // channel holds), so no new ones are let through first, and those under way get
-// a moment to be answered. A connection that is lost is not made again for the
-// goodbye, which might overtake the watches: see rewatched.
+// a moment to be answered. The goodbye might overtake the watches (see rewatched):
+// a connection that is lost is not made again for it, and a session that was never
+// made ready ends without one.
 func (c *Client) close(conn *zk.Conn, stopDialing func(), events <-chan zk.Event) {
 	c.mu.Lock()
-	lost := !c.session.connected
+	lost := !c.session.Usable()
 	c.conn, c.session, c.closing, c.hangsUp = nil, State{}, true, stopDialing
 	held := c.holds > 0
 	c.broadcast()

@@ -221,7 +221,11 @@ func (s *Server) request(l *link, r *reader) {
 		s.drop(l)
 		return
 	}
-	reply := appendInt32(appendInt64(appendInt32(nil, xid), s.tree.zxid), code)
+	zxid := s.tree.zxid
+	if op == opAuth {
+		zxid = 0 // ZooKeeperServer.processPacket
+	}
+	reply := appendInt32(appendInt64(appendInt32(nil, xid), zxid), code)
 	if code == codeOK {
 		reply = append(reply, body...)
 	}
