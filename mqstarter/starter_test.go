@@ -552,6 +552,7 @@ func TestFencedCursorEndsTheTerm(t *testing.T) {
 	})
 }
 
+// TestFailedSaveIsTriedAgain, case PC-01: each period, however often it failed.
 func TestFailedSaveIsTriedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t, whole(1, "a"), whole(2, "b"))

@@ -105,8 +105,9 @@ func source(t *testing.T) (*binlogtest.Server, []string) {
 	return s, want
 }
 
-// TestReconnect breaks the connection after every possible number of events: no
-// row may be lost or doubled, and batches must continue each other's indexes.
+// TestReconnect breaks the connection after every possible number of events, and
+// once more: no row may be lost or doubled, and batches must continue each other's
+// indexes (GT-02).
 func TestReconnect(t *testing.T) {
 	for _, gtid := range []string{"ON", "OFF"} {
 		for cut := 1; cut < 110; cut += 3 {
@@ -127,8 +128,57 @@ func TestReconnect(t *testing.T) {
 	}
 }
 
+// TestBeyond4GiB, case PC-07: a file grows past 4 GiB, where the offsets in event headers begin anew. Positions go on
+// growing. From one behind that, a stream goes on by GTID; by file, which cannot be, it is refused with the remedy.
+func TestBeyond4GiB(t *testing.T) {
+	for _, gtid := range []string{"ON", "OFF"} {
+		t.Run("gtid "+gtid, func(t *testing.T) {
+			l := binlogtest.NewLog("binlog.000001", 0)
+			for i := range 5 {
+				l.Transaction("d", "t", []byte("x"), ids(10*i, 3)...)
+				l.Skip(1<<30 + 100)
+			}
+			l.Transaction("d", "t", []byte("x"), ids(90, 2)...)
+			s := binlogtest.Start(t, "9.7.4", l)
+			s.Set("gtid_mode", gtid)
+			s.Define("d", "t", binlogtest.CreateTable)
+			from := func(p position.Position) *Relay {
+				c := config(t, `d\.t`, reader(t, s, nil))
+				c.BatchBytes = 1 // one transaction
+				return New(c, position.Resume{Position: p}, reader(t, s, nil), nil, nil)
+			}
+			batches := follow(t, from(position.Position{File: l.Name, Offset: 4}), func(b []seen) bool { return len(rowsOf(b)) >= 17 }, nil)
+			var last position.Position
+			for _, b := range batches {
+				if b.Resume.IsZero() || last.Offset > 1<<32 {
+					continue
+				}
+				if b.Resume.Offset <= last.Offset {
+					t.Errorf("from %d to %d", last.Offset, b.Resume.Offset)
+				}
+				last = b.Resume
+			}
+			if last.Offset < 1<<32 {
+				t.Fatalf("the position came to %d", last.Offset)
+			}
+			if gtid == "ON" {
+				got := rowsOf(follow(t, from(last), func(b []seen) bool { return len(rowsOf(b)) >= 2 }, nil))
+				if want := rowsOf(batches)[15:]; !slices.Equal(got, want) {
+					t.Errorf("behind %d: %v, want %v", last.Offset, got, want)
+				}
+				return
+			}
+			err := from(last).Run(t.Context())
+			if !errors.Is(err, binlog.ErrStart) || !strings.Contains(err.Error(), "turn GTIDs on") {
+				t.Errorf("by file: %v", err)
+			}
+		})
+	}
+}
+
 // TestResume takes every batch's Resume and Rows as another process would find
-// them stored, and continues there: the rows that follow are all that is left.
+// them stored, and continues there: the rows that follow are all that is left
+// (PC-10).
 func TestResume(t *testing.T) {
 	s, want := source(t)
 	c := config(t, `d\.t`, reader(t, s, nil))

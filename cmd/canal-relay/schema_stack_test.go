@@ -21,8 +21,9 @@ import (
 	"github.com/canal-relay/canal-relay/deploy/local"
 )
 
-// TestStackSchema: tables are changed all the time while owners are killed, once while Kafka acknowledges nothing, and
-// the position is set back once: every row is read with the layout of its own time, whoever reads it.
+// TestStackSchema, cases PC-10 and PC-11: tables are changed all the time while owners are killed, once while Kafka
+// acknowledges nothing, and the position is set back once: every row is read with the layout of its own time, whoever
+// reads it.
 func TestStackSchema(t *testing.T) {
 	for _, server := range []string{"mysql", "mariadb"} {
 		t.Run(server, func(t *testing.T) {

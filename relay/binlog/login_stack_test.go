@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -237,20 +238,48 @@ func TestStackIdleSource(t *testing.T) {
 	}
 }
 
-// TestStackSideConnection, case NW-05: the connection for definitions is opened again when it was killed, and the dump
-// goes on.
+// TestStackSideConnection, case NW-05: the connection for definitions is opened again when it was killed, and when the
+// source has closed it because it was idle. The dump goes on.
 func TestStackSideConnection(t *testing.T) {
 	for _, kind := range []string{"MYSQL", "MARIADB"} {
 		s := newServer(t, kind)
 		s.account("secret")
 		r := open(t, s.config("secret"))
-		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		for range 3 {
+		ask := func() {
+			t.Helper()
 			if _, err := r.ShowCreateTable(ctx, "no_such", "table"); !errors.Is(err, schema.ErrNoTable) {
 				t.Fatalf("%s: %v", kind, err)
 			}
-			s.exec("KILL " + s.text("SELECT id FROM information_schema.processlist WHERE user = '"+s.user+"'"))
+		}
+		var asked atomic.Bool
+		dumped := make(chan error, 1)
+		go func() {
+			dumped <- r.Run(ctx, position.Position{}, &recorder{stop: func(h *recorder) bool { return asked.Load() && h.idle > 0 }})
+		}()
+		const side = " FROM information_schema.processlist WHERE command NOT LIKE 'Binlog Dump%' AND user = '"
+		for s.text("SELECT COUNT(*) FROM information_schema.processlist WHERE command LIKE 'Binlog Dump%' AND user = '"+s.user+"'") == "0" {
+			time.Sleep(20 * time.Millisecond)
+		}
+		for range 3 {
+			ask()
+			s.exec("KILL " + s.text("SELECT id"+side+s.user+"'"))
+		}
+		usual := s.text("SELECT @@global.wait_timeout")
+		s.exec("SET GLOBAL wait_timeout = 1")
+		defer s.exec("SET GLOBAL wait_timeout = " + usual)
+		ask()
+		for s.text("SELECT COUNT(*)"+side+s.user+"'") != "0" {
+			if ctx.Err() != nil {
+				t.Fatalf("%s: the idle connection was not closed", kind)
+			}
+			time.Sleep(100 * time.Millisecond)
+		}
+		ask()
+		asked.Store(true)
+		if err := <-dumped; !errors.Is(err, errStop) {
+			t.Errorf("%s: the dump: %v", kind, err)
 		}
 	}
 }

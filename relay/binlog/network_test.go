@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"os"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -149,7 +150,28 @@ func TestFailuresLeaveNothing(t *testing.T) {
 	wrong.Password = "wrong"
 	watched := config(s)
 	watched.Detect = binlog.Detect{SQL: "select 1", Every: time.Hour}
+	damaged := binlogtest.NewLog("binlog.000001", 0)
+	damaged.Transaction("d", "t", []byte("x"), 1)
+	damaged.Bytes[len(damaged.Bytes)-6] ^= 1
+	corrupt := config(binlogtest.Start(t, "9.7.4", damaged))
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	away := config(s)
+	away.Addr = l.Addr().String()
+	l.Close()
 	once := func() {
+		if err := open(t, corrupt).Run(t.Context(), position.Position{File: damaged.Name, Offset: 4}, &recorder{}); !errors.Is(err, binlog.ErrFormat) {
+			t.Fatal(err)
+		}
+		if err := open(t, away).Run(t.Context(), position.Position{}, &recorder{}); !errors.Is(err, binlog.ErrAway) {
+			t.Fatal(err)
+		}
+		s.Cut(3)
+		if err := open(t, watched).Run(t.Context(), position.Position{File: one.Name, Offset: 4}, &recorder{}); err == nil {
+			t.Fatal("a connection that broke was not noticed")
+		}
 		if err := open(t, wrong).Run(t.Context(), position.Position{}, &recorder{}); !errors.Is(err, binlog.ErrDenied) {
 			t.Fatal(err)
 		}
@@ -159,13 +181,27 @@ func TestFailuresLeaveNothing(t *testing.T) {
 		}
 	}
 	once()
-	before := runtime.NumGoroutine()
+	before, files := runtime.NumGoroutine(), openFiles(t)
 	for range 100 {
 		once()
 	}
+	defer func() {
+		if n := openFiles(t); n > files+5 {
+			t.Errorf("%d files open before, %d after", files, n)
+		}
+	}()
 	for end := time.Now().Add(30 * time.Second); runtime.NumGoroutine() > before+5; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("%d goroutines before, %d after 200 failures", before, runtime.NumGoroutine())
+			t.Fatalf("%d goroutines before, %d after 500 failures", before, runtime.NumGoroutine())
 		}
 	}
+}
+
+func openFiles(t *testing.T) int {
+	t.Helper()
+	all, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(all)
 }

@@ -120,7 +120,7 @@ func TestRun(t *testing.T) {
 	for _, q := range s.Queries() {
 		sets += q + "\n"
 	}
-	for _, want := range []string{"@master_binlog_checksum=@@global.binlog_checksum", "@master_heartbeat_period=15000000000", "net_write_timeout"} {
+	for _, want := range []string{"@master_binlog_checksum=@@global.binlog_checksum", "@master_heartbeat_period=15000000000", "net_write_timeout=7200", "net_read_timeout=7200"} {
 		if !strings.Contains(sets, want) {
 			t.Errorf("no %s in\n%s", want, sets)
 		}

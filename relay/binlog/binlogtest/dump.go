@@ -77,7 +77,7 @@ func (h *handler) file(l *Log, offset uint64, skip *skipper, cut *int) error {
 			e := all[pos : pos+uint64(binary.LittleEndian.Uint32(all[pos+9:]))]
 			begins := pos
 			pos += uint64(len(e))
-			if begins < offset {
+			if l.offset(int(begins)) < offset {
 				if e[4] != formatEvent {
 					continue
 				}
@@ -103,7 +103,7 @@ func (h *handler) file(l *Log, offset uint64, skip *skipper, cut *int) error {
 		case <-grown:
 		case <-time.After(heartbeat):
 			if beats++; beats%2 == 0 { // half of the time a silent source
-				if err := h.send(Event(heartbeatEvent, 0, uint32(pos), 0, []byte(l.Name))); err != nil {
+				if err := h.send(Event(heartbeatEvent, 0, uint32(l.offset(int(pos))), 0, []byte(l.Name))); err != nil {
 					return err
 				}
 			}

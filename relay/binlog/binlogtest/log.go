@@ -32,6 +32,28 @@ type Log struct {
 	Bytes []byte // the file, magic included
 	Time  uint32 // time of the events that follow
 	gno   int64
+	gaps  []gap
+}
+
+// gap is a part of the file that is not in Bytes.
+type gap struct {
+	at   int // index in Bytes of what follows
+	size uint64
+}
+
+// Skip leaves out n bytes of the file, so that it can be longer than memory.
+// Readers are sent what follows as a server does that has left out what they have.
+func (l *Log) Skip(n uint64) { l.gaps = append(l.gaps, gap{len(l.Bytes), n}) }
+
+// offset is the place in the file of an index in Bytes.
+func (l *Log) offset(i int) uint64 {
+	at := uint64(i)
+	for _, g := range l.gaps {
+		if i >= g.at {
+			at += g.size
+		}
+	}
+	return at
 }
 
 // CreateTable is the definition of the tables that Log writes rows of.
@@ -79,7 +101,7 @@ func Event(kind byte, time, end uint32, flags uint16, body []byte) []byte {
 }
 
 func (l *Log) event(kind byte, body []byte) {
-	end := len(l.Bytes) + 19 + len(body) + 4
+	end := l.offset(len(l.Bytes)) + uint64(19+len(body)+4)
 	l.Bytes = append(l.Bytes, Event(kind, l.Time, uint32(end), 0, body)...)
 }
 

@@ -236,14 +236,14 @@ func (h *handler) status(q string) (*mysql.Result, error) {
 	case "SHOW BINARY LOGS":
 		var rows [][]any
 		for _, l := range h.s.logs {
-			rows = append(rows, []any{l.Name, strconv.Itoa(len(l.Bytes))})
+			rows = append(rows, []any{l.Name, strconv.FormatUint(l.offset(len(l.Bytes)), 10)})
 		}
 		return result([]string{"Log_name", "File_size"}, rows)
 	case "SHOW MASTER STATUS", "SHOW BINARY LOG STATUS":
 		if h.s.variables["server_uuid"] != "" && q == "SHOW MASTER STATUS" {
 			return nil, mysql.NewError(mysql.ER_PARSE_ERROR, "SHOW MASTER STATUS is gone")
 		}
-		return result([]string{"File", "Position", "Binlog_Do_DB", "Binlog_Ignore_DB", "Executed_Gtid_Set"}, [][]any{{last.Name, strconv.Itoa(len(last.Bytes)), "", "", last.executed()}})
+		return result([]string{"File", "Position", "Binlog_Do_DB", "Binlog_Ignore_DB", "Executed_Gtid_Set"}, [][]any{{last.Name, strconv.FormatUint(last.offset(len(last.Bytes)), 10), "", "", last.executed()}})
 	case "SHOW GRANTS":
 		return result([]string{"Grants"}, [][]any{{"GRANT SELECT, REPLICATION SLAVE ON *.* TO `canal`@`%`"}})
 	case "SELECT @@lower_case_table_names":
