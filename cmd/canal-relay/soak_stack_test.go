@@ -22,6 +22,7 @@ var (
 	soakFaults   = flag.Int("faults", 0, "how many faults TestStackFaults makes; 0 is a short fixed list, or as many as -soak allows")
 	soakFor      = flag.Duration("soak", 0, "how long TestStackFaults makes faults")
 	soakDelivery = flag.String("delivery", "at-least-once", "delivery mode of TestStackFaults")
+	soakKinds    = flag.String("kinds", "SIGKILL,SIGSTOP,cut ZooKeeper,SIGTERM,cut Kafka,cut source", "the short list of faults of TestStackFaults")
 	soakServer   = flag.String("server", "", "server of TestStackFaults; empty for both")
 )
 
@@ -156,7 +157,7 @@ func (s *soak) run(ctx context.Context, long bool) {
 			s.random(ctx)
 		}
 	} else {
-		for _, kind := range []string{"SIGKILL", "SIGSTOP", "cut ZooKeeper", "SIGTERM", "cut Kafka", "cut source"} {
+		for _, kind := range strings.Split(*soakKinds, ",") {
 			s.fault(ctx, kind, true, kind == "SIGKILL")
 		}
 	}
