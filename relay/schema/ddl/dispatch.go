@@ -23,18 +23,13 @@ func (p *parser) statement() {
 		p.change(Use{p.db})
 	case t.Is("INSERT"):
 		p.AcceptAll("LOW_PRIORITY", "DELAYED", "HIGH_PRIORITY", "IGNORE", "INTO")
-		p.dml(Insert)
+		p.dml(Insert, false)
 	case t.Is("UPDATE"):
 		p.AcceptAll("LOW_PRIORITY", "IGNORE")
-		p.dml(Update)
+		p.dml(Update, false)
 	case t.Is("DELETE"):
 		p.AcceptAll("LOW_PRIORITY", "QUICK", "IGNORE")
-		if p.Accept("FROM") {
-			p.dml(Delete)
-		} else { // DELETE a, b FROM …: no one table
-			p.result(Delete, Name{Schema: p.db})
-		}
-		p.Stop()
+		p.dml(Delete, !p.Accept("FROM")) // DELETE a, b FROM …
 	case t.Is("WITH"):
 		p.with()
 	case t.IsPunct('('), t.Any(silent...):
@@ -60,22 +55,28 @@ func (p *parser) unknown() {
 	p.Stop()
 }
 
-// dml reads the table of a logged INSERT, UPDATE or DELETE. A join has no one
-// table.
-func (p *parser) dml(k Kind) {
-	n := p.name()
-	joined := false
-	if k != Insert {
-		for !p.End() && !joined && !p.Peek(0).Any("SET", "WHERE", "ORDER", "LIMIT", "RETURNING") {
-			joined = p.Peek(0).IsPunct(',') || p.Peek(0).Any("JOIN", "INNER", "LEFT", "RIGHT", "CROSS", "STRAIGHT_JOIN", "NATURAL", "USING")
-			p.Skip()
-		}
+// dml reads the table of a logged INSERT, UPDATE or DELETE. Canal announces a
+// join under the first table that it names; because the others change too, no
+// filter refuses it: a result without a table follows.
+func (p *parser) dml(k Kind, joined bool) {
+	n := Name{Schema: p.db}
+	if p.Peek(2).IsPunct('*') { // DELETE a.* FROM …
+		n.Table = p.ident()
+	} else {
+		n = p.name()
 	}
-	if joined {
-		n = Name{Schema: p.db}
+	if k == Delete && p.Peek(0).IsPunct(',') {
+		n = Name{Schema: p.db} // it announces none of several targets
+	}
+	for k != Insert && !p.End() && !joined && !p.Peek(0).Any("SET", "WHERE", "ORDER", "LIMIT", "RETURNING") {
+		joined = p.Peek(0).IsPunct(',') || p.Peek(0).Any("JOIN", "INNER", "LEFT", "RIGHT", "CROSS", "STRAIGHT_JOIN", "NATURAL", "USING")
+		p.Skip()
 	}
 	if p.Failed() == "" {
 		p.result(k, n)
+		if joined && n.Table != "" {
+			p.result(k, Name{Schema: p.db})
+		}
 	}
 	p.Stop()
 }

@@ -2,6 +2,7 @@ package ddl
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/canal-relay/canal-relay/relay/schema/ddl/lex"
 )
@@ -20,8 +21,8 @@ type parser struct {
 // database. The error, an ErrSyntax, means that a statement about tables was
 // not understood: its Changes then forget the table, if its name was read, and
 // its Result announces that table, or nothing but Query. Texts that are no
-// business of tables have no Results, and what no server we know would run is a
-// Query without names.
+// business of tables have no Results, nor has one that is all version comment and
+// changes no layout; what no server we know would run is a Query without names.
 func Parse(sql, database string, o Options) (Statement, error) {
 	p := &parser{Cursor: lex.NewCursor(sql, o), db: database}
 	for p.Failed() == "" {
@@ -36,6 +37,9 @@ func Parse(sql, database string, o Options) (Statement, error) {
 		p.skipStatement()
 	}
 	if p.Failed() == "" {
+		if len(p.st.Changes) == 0 && inComment(sql) && len(p.st.Results) > 0 && p.st.Results[0].Kind > Delete {
+			p.st.Results = nil
+		}
 		return p.st, nil
 	}
 	p.st.Results = p.st.Results[:p.first]
@@ -46,6 +50,13 @@ func Parse(sql, database string, o Options) (Statement, error) {
 		p.change(Forget{p.table})
 	}
 	return p.st, fmt.Errorf("%w: %s", ErrSyntax, p.Failed())
+}
+
+// inComment reports a text that is one version comment, as mysqldump writes
+// ALTER TABLE … DISABLE KEYS. Canal takes it for a comment.
+func inComment(sql string) bool {
+	sql = strings.TrimSpace(sql)
+	return strings.HasPrefix(sql, "/*!") && strings.Index(sql, "*/") == len(sql)-2
 }
 
 // itemEnd reports the end of an item of a list: a comma, the closing bracket of

@@ -2,6 +2,7 @@ package simple
 
 import (
 	"regexp"
+	"slices"
 
 	"github.com/canal-relay/canal-relay/relay/schema/ddl"
 	"github.com/canal-relay/canal-relay/relay/schema/ddl/lex"
@@ -50,7 +51,7 @@ func Results(sql, database string, o ddl.Options, read []ddl.Result) []ddl.Resul
 			if n, ok := Unannounced(sql, database, o); ok {
 				return []ddl.Result{{Kind: r.kind, Schema: n.Schema, Table: n.Table}}
 			}
-			return []ddl.Result{dml(r.kind, database, read)}
+			return dml(r.kind, database, read)
 		}
 		names := reader{lex.NewCursor(text[at[1]:], o), database}
 		return names.results(r.kind)
@@ -58,14 +59,15 @@ func Results(sql, database string, o ddl.Options, read []ddl.Result) []ddl.Resul
 	return []ddl.Result{{Kind: ddl.Query, Schema: database}}
 }
 
-func dml(k ddl.Kind, database string, read []ddl.Result) ddl.Result {
-	if len(read) > 0 {
-		switch read[0].Kind {
-		case ddl.Insert, ddl.Update, ddl.Delete:
-			return ddl.Result{Kind: k, Schema: read[0].Schema, Table: read[0].Table}
-		}
+func dml(k ddl.Kind, database string, read []ddl.Result) []ddl.Result {
+	if len(read) == 0 || read[0].Kind > ddl.Delete {
+		return []ddl.Result{{Kind: k, Schema: database}}
 	}
-	return ddl.Result{Kind: k, Schema: database}
+	read = slices.Clone(read)
+	for i := range read {
+		read[i].Kind = k
+	}
+	return read
 }
 
 // reader reads the tables that follow the first words of a statement.
