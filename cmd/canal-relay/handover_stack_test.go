@@ -89,7 +89,7 @@ func TestStackPausedOwner(t *testing.T) {
 		if err := owner.Signal(syscall.SIGCONT); err != nil {
 			t.Fatal(err)
 		}
-		w.until(ctx, "the old owner stands by", func() bool { return w.state(ctx, owner, w.name).State == "standby" })
+		owner = w.standsBy(ctx, owner)
 		w.mark(ctx, 2*round+1)
 		owner, other = other, owner
 	}
