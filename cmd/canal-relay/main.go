@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/signal"
 	"strings"
+	"sync"
 	"syscall"
 	_ "time/tzdata" // so that TIMESTAMP columns have their zone in an empty container
 
@@ -45,6 +46,7 @@ func main() {
 
 // run runs one command and returns the exit code.
 func run(ctx context.Context, args []string, env func(string) (string, bool), stdout, stderr io.Writer) int {
+	stderr = &oneAtATime{w: stderr}
 	p := &program{env: env, stdout: stdout, stderr: stderr}
 	root := &cobra.Command{
 		Use:           "canal-relay",
@@ -77,6 +79,18 @@ func run(ctx context.Context, args []string, env func(string) (string, bool), st
 		}
 	}
 	return coded.Code
+}
+
+// oneAtATime is stderr for loggers and commands, which write to it from goroutines of their own.
+type oneAtATime struct {
+	mu sync.Mutex
+	w  io.Writer
+}
+
+func (o *oneAtATime) Write(b []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.w.Write(b)
 }
 
 func usage(err error) error  { return exit.Usage(err) }

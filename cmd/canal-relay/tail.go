@@ -15,6 +15,7 @@ import (
 	"github.com/canal-relay/canal-relay/cmd/internal/config"
 	"github.com/canal-relay/canal-relay/cmd/internal/config/scan"
 	"github.com/canal-relay/canal-relay/cmd/internal/operate"
+	"github.com/canal-relay/canal-relay/cmd/internal/printer"
 	"github.com/canal-relay/canal-relay/mqstarter"
 	"github.com/canal-relay/canal-relay/relay/binlog"
 	"github.com/canal-relay/canal-relay/relay/position"
@@ -119,9 +120,8 @@ func (t *tail) print(ctx context.Context, i *config.Instance) error {
 	defer stop()
 	open := func(from position.Resume) (mqstarter.Source, error) { return t.open(ctx, i, from, log) }
 	dial := func() (mqstarter.Producer, error) {
-		p := newPrinter(t.stdout, t.output == "jsonl", c.Packets != nil, t.limit, stop)
-		p.partitions = t.partitions
-		return p, nil
+		return printer.New(t.stdout, printer.Config{JSONL: t.output == "jsonl", Hex: c.Packets != nil, Limit: t.limit, Full: stop,
+			Partitions: t.partitions}), nil
 	}
 	err = mqstarter.New(c, nil, open, dial, nil, log).Run(ctx, noEpoch)
 	if err != nil && !errors.Is(err, io.EOF) {

@@ -1,4 +1,5 @@
-package main
+// Package printer prints messages in the place of Kafka.
+package printer
 
 import (
 	"bufio"
@@ -13,46 +14,53 @@ import (
 	"github.com/canal-relay/canal-relay/relay/position"
 )
 
-// printer is the Producer of tail: it prints messages instead of sending them.
-type printer struct {
-	out   *bufio.Writer
-	jsonl bool
-	hex   bool   // values are protobuf
-	left  int    // messages still to print; negative: no limit
-	full  func() // called once when the limit is reached
-
-	partitions map[string]int // of topics, where these decide
+// Config says how messages are printed.
+type Config struct {
+	JSONL      bool           // one JSON object a line, else for people
+	Hex        bool           // values are protobuf
+	Limit      int            // messages to print; 0: no limit
+	Full       func()         // called once when the limit is reached
+	Partitions map[string]int // of topics, where these decide
 }
 
-func newPrinter(w io.Writer, jsonl, hex bool, limit int, full func()) *printer {
-	if limit == 0 {
-		limit = -1
+// Printer is a Producer that prints messages instead of sending them.
+type Printer struct {
+	c    Config
+	out  *bufio.Writer
+	left int // messages still to print; negative: no limit
+}
+
+// New returns a printer to w.
+func New(w io.Writer, c Config) *Printer {
+	left := c.Limit
+	if left == 0 {
+		left = -1
 	}
-	return &printer{out: bufio.NewWriterSize(w, 64<<10), jsonl: jsonl, hex: hex, left: limit, full: full}
+	return &Printer{c: c, out: bufio.NewWriterSize(w, 64<<10), left: left}
 }
 
 // Claim keeps no record of what readers have.
-func (p *printer) Claim(context.Context, int64) (position.Resume, error) {
+func (p *Printer) Claim(context.Context, int64) (position.Resume, error) {
 	return position.Resume{}, position.ErrNone
 }
 
 // Partitions knows what it was told.
-func (p *printer) Partitions(_ context.Context, topic string) (int32, error) {
-	if n := p.partitions[topic]; n > 0 {
+func (p *Printer) Partitions(_ context.Context, topic string) (int32, error) {
+	if n := p.c.Partitions[topic]; n > 0 {
 		return int32(n), nil
 	}
 	return 0, fmt.Errorf("canal.relay.partitions.from.topic is true: say how many partitions it has with --partitions %s=N", topic)
 }
 
 // Send prints a parcel's messages.
-func (p *printer) Send(_ context.Context, parcel *message.Parcel, done func(error)) {
+func (p *Printer) Send(_ context.Context, parcel *message.Parcel, done func(error)) {
 	var err error
 	for i := range parcel.Messages {
 		if p.left == 0 || err != nil {
 			break
 		}
 		p.left--
-		if p.jsonl {
+		if p.c.JSONL {
 			err = p.object(&parcel.Messages[i])
 		} else {
 			err = p.text(&parcel.Messages[i])
@@ -62,14 +70,14 @@ func (p *printer) Send(_ context.Context, parcel *message.Parcel, done func(erro
 		err = p.out.Flush()
 	}
 	done(err)
-	if p.left == 0 && p.full != nil {
-		p.full()
-		p.full = nil
+	if p.left == 0 && p.c.Full != nil {
+		p.c.Full()
+		p.c.Full = nil
 	}
 }
 
 // Close has nothing to let go of.
-func (p *printer) Close(context.Context) error { return nil }
+func (p *Printer) Close(context.Context) error { return nil }
 
 // line is one message as --output jsonl prints it.
 type line struct {
@@ -81,9 +89,9 @@ type line struct {
 	Hex       string            `json:"hex,omitempty"` // in place of value
 }
 
-func (p *printer) object(m *message.Message) error {
+func (p *Printer) object(m *message.Message) error {
 	l := line{Topic: m.Topic, Partition: m.Partition, Headers: make(map[string]string, len(m.Headers))}
-	if p.hex {
+	if p.c.Hex {
 		l.Hex = hex.EncodeToString(m.Value)
 	} else {
 		l.Value = string(m.Value)
@@ -100,7 +108,7 @@ func (p *printer) object(m *message.Message) error {
 	return enc.Encode(l)
 }
 
-func (p *printer) text(m *message.Message) error {
+func (p *Printer) text(m *message.Message) error {
 	fmt.Fprintf(p.out, "%s[%d]", m.Topic, m.Partition)
 	if m.Key != nil {
 		fmt.Fprintf(p.out, " key=%s", m.Key)
@@ -108,7 +116,7 @@ func (p *printer) text(m *message.Message) error {
 	for _, h := range m.Headers {
 		fmt.Fprintf(p.out, " %s=%s", h.Key, h.Value)
 	}
-	if p.hex {
+	if p.c.Hex {
 		_, err := fmt.Fprintf(p.out, "\n  %x\n", m.Value)
 		return err
 	}
