@@ -44,9 +44,9 @@ const (
 	keyPassword   = "k3y"
 )
 
-// private makes a certificate for a client that the broker knows, and puts it, and the authority of the broker's own
-// certificate, into stores of every kind in dir.
-func private(t *testing.T, dir string) {
+// private makes a certificate for a client that a server knows, and puts it, and the authority of the server's own
+// certificate, which is in a store, into stores of every kind in dir.
+func private(t *testing.T, path, dir string) {
 	t.Helper()
 	must := func(err error) {
 		t.Helper()
@@ -55,7 +55,7 @@ func private(t *testing.T, dir string) {
 		}
 	}
 	put := func(name string, text []byte) { must(os.WriteFile(filepath.Join(dir, name), text, 0o600)) }
-	store, err := os.ReadFile(os.Getenv("CANAL_RELAY_KAFKA_STORE"))
+	store, err := os.ReadFile(path)
 	must(err)
 	signer, ca, _, err := pkcs12.DecodeChain(store, storePassword)
 	must(err)
@@ -146,7 +146,7 @@ func TestStackKafkaSecurity(t *testing.T) {
 	w := newWorld(t, "mysql", nil)
 	dir := filepath.Join(w.dir, "conf")
 	w.must(os.MkdirAll(dir, 0o755))
-	private(t, dir)
+	private(t, os.Getenv("CANAL_RELAY_KAFKA_STORE"), dir)
 	scram(t, w.Kafka, "relay", "relay-secret")
 	tickets(t, w, dir)
 	plain, both, tls := os.Getenv("CANAL_RELAY_KAFKA_SASL"), os.Getenv("CANAL_RELAY_KAFKA_SASL_SSL"), os.Getenv("CANAL_RELAY_KAFKA_SSL")
@@ -205,7 +205,7 @@ func TestStackKafkaPassword(t *testing.T) {
 	defer cancel()
 	dir := filepath.Join(w.dir, "stores")
 	w.must(os.MkdirAll(dir, 0o755))
-	private(t, dir)
+	private(t, os.Getenv("CANAL_RELAY_KAFKA_STORE"), dir)
 	const secret = `s3cret:@#%\/`
 	user := w.name
 	scram(t, w.Kafka, user, "another")

@@ -37,3 +37,16 @@ java_command() {
   shift
   COMMAND=(java -cp "$CACHE/$folder/*" -Djava.net.preferIPv4Stack=true -Djava.awt.headless=true "$@")
 }
+
+STORE_PASSWORD=stack-secret
+
+# server_certificate STORE: a server's key and certificate, once. The certificate is its own authority: tests make
+# those of clients with the same key.
+server_certificate() {
+  [ -e "$1" ] && return 0
+  need keytool certificates "comes with Java" || return 1
+  rm -f "$1.new"
+  keytool -genkeypair -alias stack -keyalg EC -groupname secp256r1 -validity 3650 -dname CN=localhost \
+    -ext san=dns:localhost -ext bc=ca:true -storetype PKCS12 -keystore "$1.new" -storepass "$STORE_PASSWORD" &&
+    mv "$1.new" "$1"
+}

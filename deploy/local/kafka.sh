@@ -4,8 +4,6 @@
 # The largest record, and with it the largest row the stack takes.
 KAFKA_MESSAGE_BYTES=$((100 * 1024 * 1024))
 
-KAFKA_STORE_PASSWORD=stack-secret
-
 # Two more listeners, told to clients under ports where nothing listens but what a test puts between:
 # its proxy, which forwards to the listener. (Clients go where a broker says that it is.)
 KAFKA_PROXIED=(proxy1-port proxied1-port proxy2-port proxied2-port)
@@ -29,7 +27,7 @@ kafka_prepare() {
     # What answers on a proxy's port is that proxy, not somebody else.
     [[ $port = proxy?-port && -s $dir/$port ]] || choose_port "$dir/$port"
   done
-  kafka_certificate "$dir/broker.p12" >>"$dir/server.log" 2>&1 || return 1
+  server_certificate "$dir/broker.p12" >>"$dir/server.log" 2>&1 || return 1
   base64 -d <<<"$KAFKA_KEYTAB" >"$dir/kafka.keytab"
   kafka_config "$dir" >"$dir/server.properties"
   [ -e "$dir/data/meta.properties" ] && return 0
@@ -42,17 +40,6 @@ kafka_prepare() {
 # The keys of kafka/localhost@STACK.TEST, made from the password broker-secret. A broker that only accepts tickets
 # does not ask the KDC, so that tests start one when they need it.
 KAFKA_KEYTAB=BQIAAABRAAIAClNUQUNLLlRFU1QABWthZmthAAlsb2NhbGhvc3QAAAABZVPxAAEAEgAg3qZX70bH1nwScVEpXKrW2NBmpkxLq8DnhOaHgn0QttcAAAAB
-
-# kafka_certificate STORE: the broker's key and certificate, once. The certificate is its own authority: tests make
-# those of clients with the same key.
-kafka_certificate() {
-  [ -e "$1" ] && return 0
-  need keytool kafka "comes with Java" || return 1
-  rm -f "$1.new"
-  keytool -genkeypair -alias stack -keyalg EC -groupname secp256r1 -validity 3650 -dname CN=localhost \
-    -ext san=dns:localhost -ext bc=ca:true -storetype PKCS12 -keystore "$1.new" -storepass "$KAFKA_STORE_PASSWORD" &&
-    mv "$1.new" "$1"
-}
 
 # Kafka sets aside log.index.size.max.bytes on disk for each partition; its default is ten times this.
 # A killed broker may come back only when its session has run out, hence the shorter session.
@@ -71,10 +58,10 @@ advertised.listeners=PLAINTEXT://127.0.0.1:$port,SASL://localhost:$sasl,SASLSSL:
 listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,SASL:SASL_PLAINTEXT,SASLSSL:SASL_SSL,SSL:SSL,PROXIED1:PLAINTEXT,PROXIED2:PLAINTEXT
 ssl.keystore.type=PKCS12
 ssl.keystore.location=$dir/broker.p12
-ssl.keystore.password=$KAFKA_STORE_PASSWORD
+ssl.keystore.password=$STORE_PASSWORD
 ssl.truststore.type=PKCS12
 ssl.truststore.location=$dir/broker.p12
-ssl.truststore.password=$KAFKA_STORE_PASSWORD
+ssl.truststore.password=$STORE_PASSWORD
 listener.name.ssl.ssl.client.auth=required
 sasl.kerberos.service.name=kafka
 controller.listener.names=CONTROLLER

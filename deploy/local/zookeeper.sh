@@ -5,9 +5,13 @@ zookeeper_install() { java_install zookeeper; }
 
 # The short tick lets a client have a session timeout of 1 s and up (twice the tick).
 zookeeper_prepare() {
+  mkdir -p "$1/data"
+  zookeeper_config "$1" >"$1/zoo.cfg"
+}
+
+zookeeper_config() {
   local dir=$1
-  mkdir -p "$dir/data"
-  cat >"$dir/zoo.cfg" <<EOF
+  cat <<EOF
 tickTime=500
 minSessionTimeout=1000
 maxSessionTimeout=60000

@@ -1,6 +1,7 @@
 package zookeeper_test
 
 import (
+	"bytes"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -8,6 +9,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"log/slog"
 	"math/big"
 	"net"
 	"strings"
@@ -16,7 +18,6 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"github.com/canal-relay/canal-relay/ha"
 	"github.com/canal-relay/canal-relay/ha/zookeeper"
 	"github.com/canal-relay/canal-relay/ha/zookeeper/zktest"
 )
@@ -92,14 +93,14 @@ func authority(t *testing.T, name string) (tls.Certificate, *x509.CertPool) {
 }
 
 // behindTLS puts a TLS listener before what dial reaches.
-func behindTLS(cert tls.Certificate, dial func(ctx context.Context, network, address string) (net.Conn, error)) func(ctx context.Context, network, address string) (net.Conn, error) {
+func behindTLS(settings *tls.Config, dial func(ctx context.Context, network, address string) (net.Conn, error)) func(ctx context.Context, network, address string) (net.Conn, error) {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		server, err := dial(ctx, network, address)
 		if err != nil {
 			return nil, err
 		}
 		near, far := net.Pipe()
-		secured := tls.Server(far, &tls.Config{Certificates: []tls.Certificate{cert}})
+		secured := tls.Server(far, settings)
 		go func() { _, _ = copyUntil(server, secured) }()
 		go func() { _, _ = copyUntil(secured, server) }()
 		return near, nil
@@ -122,33 +123,57 @@ func copyUntil(to, from net.Conn) (n int, err error) {
 	}
 }
 
+// TestTLS: what is wrong is told, to the log and to who asks.
 func TestTLS(t *testing.T) {
 	for _, tt := range []struct {
-		name   string
-		server string // name that is expected, of a certificate for zk1
-		trust  bool
-		starts bool
+		name     string
+		server   string // name that is expected, of a certificate for zk1
+		trust    bool
+		plain    bool // the client knows nothing of TLS
+		wanted   bool // the server wants the client's certificate
+		own      bool // which has one
+		mistaken string
 	}{
-		{"trusted", "", true, true},
-		{"named otherwise", "zk9", true, false},
-		{"unknown authority", "", false, false},
+		{name: "trusted", trust: true},
+		{name: "named otherwise", server: "zk9", trust: true, mistaken: "certificate is valid for zk1, not zk9"},
+		{name: "unknown authority", mistaken: "certificate signed by unknown authority"},
+		{name: "plain", plain: true, mistaken: "it may want TLS"},
+		{name: "client certificate", trust: true, wanted: true, own: true},
+		{name: "no client certificate", trust: true, wanted: true, mistaken: "TLS handshake: remote error: tls: handshake failure"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, s *zktest.Server) {
 				cert, pool := authority(t, "zk1")
-				if !tt.trust {
-					_, pool = authority(t, "zk1")
+				settings := &tls.Config{Certificates: []tls.Certificate{cert}, ClientCAs: pool}
+				if tt.wanted { // with TLS 1.3 the refusal comes later, while a pipe is written to from both ends
+					settings.MaxVersion = tls.VersionTLS12
+					settings.ClientAuth = tls.RequireAndVerifyClientCert
 				}
 				c := config(s, "a:1")
-				c.Dial = behindTLS(cert, s.Dial)
+				c.Dial = behindTLS(settings, s.Dial)
 				c.TLS = &tls.Config{RootCAs: pool, ServerName: tt.server}
-				l := newLog()
-				a := start(t, c, &starter{node: "a", log: l})
-				settle(3 * time.Second)
-				if role, _, _ := a.monitor.State(); (role == ha.Active) != tt.starts {
-					t.Errorf("role is %s", role)
+				if !tt.trust {
+					_, c.TLS.RootCAs = authority(t, "zk1")
 				}
-				a.stop()
+				if tt.own {
+					c.TLS.Certificates = settings.Certificates
+				}
+				if tt.plain {
+					c.TLS = nil
+				}
+				var said bytes.Buffer
+				stop := run(t, zookeeper.New(c, slog.New(slog.NewTextHandler(&said, nil))))
+				asked, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+				defer cancel()
+				_, err := zookeeper.Survey(asked, c.Config)
+				settle(3 * time.Second)
+				stop()
+				if (err == nil) != (tt.mistaken == "") || err != nil && !strings.Contains(err.Error(), tt.mistaken) {
+					t.Errorf("asked once: %v", err)
+				}
+				if text := said.String(); strings.Contains(text, "session opened") != (tt.mistaken == "") || !strings.Contains(text, tt.mistaken) {
+					t.Errorf("logged: %s", text)
+				}
 			})
 		})
 	}

@@ -73,6 +73,7 @@ type Client struct {
 	others  map[string]other // of the wishes, those whose node is another session's
 	known   bool             // the credentials were presented; the zk client repeats them
 	away    bool             // it was said that ZooKeeper is away
+	refusal error            // why the latest attempt gave no session; nil before one failed
 	holds   int              // what must not be given back by closing the session
 	closing bool             // Run is about to return
 	hangsUp func()           // dials no more, once closing
@@ -204,7 +205,9 @@ func (c *Client) dialer(ctx context.Context) zk.Dialer {
 			conn, err = c.secure(limited, conn, address)
 		}
 		if err != nil {
-			c.sayAway(ctx, err)
+			if !errors.Is(ctx.Err(), context.Canceled) { // else we hang up ourselves
+				c.refused(err)
+			}
 			return nil, err
 		}
 		l := newLink(ctx, conn, c)
@@ -240,18 +243,25 @@ func (c *Client) secure(ctx context.Context, conn net.Conn, address string) (net
 	return secured, nil
 }
 
-// sayAway logs the first failed attempt of an outage.
-func (c *Client) sayAway(ctx context.Context, err error) {
-	if errors.Is(ctx.Err(), context.Canceled) {
-		return // we hang up ourselves
-	}
+// refused notes why an attempt gave no session, and logs the first one of an
+// outage. An attempt that was cut off by a time limit hides no better reason.
+func (c *Client) refused(err error) {
 	c.mu.Lock()
 	said := c.away
 	c.away = true
+	if late := net.Error(nil); c.refusal == nil || !errors.As(err, &late) || !late.Timeout() {
+		c.refusal = err
+	}
 	c.mu.Unlock()
 	if !said {
 		c.log.Warn("ZooKeeper cannot be reached; trying until it can", "servers", c.config.Servers, "error", err)
 	}
+}
+
+func (c *Client) lastRefusal() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.refusal
 }
 
 // greeted takes a connect response; the session counts once the client says so.

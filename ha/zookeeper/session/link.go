@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"sync"
 	"time"
@@ -124,6 +125,7 @@ func (l *link) send(xid, op int32, b []byte) (int, error) {
 	l.mu.Unlock()
 	n, err := l.Conn.Write(b)
 	if err != nil {
+		l.ended(err)
 		err = fmt.Errorf("%w: %w", zk.ErrConnectionClosed, err)
 	}
 	return n, err
@@ -134,7 +136,31 @@ func (l *link) Read(b []byte) (int, error) {
 	for rest := b[:n]; len(rest) > 0; {
 		rest = l.consume(rest)
 	}
+	if err != nil {
+		l.ended(err)
+	}
 	return n, err
+}
+
+// ended tells why the connection ended if it did so before a session was given.
+// With TLS 1.3 a client learns only now that its certificate is not taken.
+func (l *link) ended(err error) {
+	select {
+	case <-l.hello:
+		return
+	default:
+	}
+	if errors.Is(err, net.ErrClosed) || errors.Is(err, io.ErrClosedPipe) {
+		return // we hang up ourselves
+	}
+	hint := "; it may want TLS: set canal.relay.zookeeper.tls.ca"
+	if l.owner.config.TLS != nil {
+		hint = "; it may want another client certificate: see canal.relay.zookeeper.tls.certificate"
+	}
+	if late := net.Error(nil); errors.As(err, &late) && late.Timeout() {
+		hint = ""
+	}
+	l.owner.refused(fmt.Errorf("%s gives no session: %w%s", l.RemoteAddr(), err, hint))
 }
 
 // consume takes bytes of one frame and returns the rest.

@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"slices"
-	"sync/atomic"
 
 	"github.com/go-zookeeper/zk"
 )
@@ -48,20 +46,6 @@ func Briefly(ctx context.Context, c Config, do func(*Visit) error) error {
 	if err != nil {
 		return fmt.Errorf("read the server list %q: %w", c.Servers, err)
 	}
-	var refused atomic.Pointer[error] // the latest failure to connect
-	dial := c.Dial
-	if dial == nil {
-		dial = new(net.Dialer).DialContext
-	}
-	c.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
-		conn, err := dial(ctx, network, address)
-		if late := net.Error(nil); errors.As(err, &late) && late.Timeout() {
-			refused.CompareAndSwap(nil, &err) // what was cut off hides no refusal
-		} else if err != nil {
-			refused.Store(&err)
-		}
-		return conn, err
-	}
 	quietly := slog.New(slog.DiscardHandler)
 	client := New(c, nil, quietly)
 	conn, events, err := zk.Connect(hosts, c.SessionTimeout, zk.WithDialer(client.dialer(ctx)),
@@ -79,8 +63,8 @@ func Briefly(ctx context.Context, c Config, do func(*Visit) error) error {
 		case <-events:
 		case <-ctx.Done():
 			err := context.Cause(ctx)
-			if last := refused.Load(); last != nil {
-				err = *last
+			if last := client.lastRefusal(); last != nil {
+				err = last
 			}
 			return fmt.Errorf("connect to ZooKeeper at %s: %w", c.Servers, err)
 		}
