@@ -19,6 +19,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/canal-relay/canal-relay/cmd/internal/exit"
+	"github.com/canal-relay/canal-relay/cmd/internal/inforce"
 	"github.com/canal-relay/canal-relay/cmd/internal/operate"
 )
 
@@ -56,7 +57,7 @@ func run(ctx context.Context, args []string, env func(string) (string, bool), st
 		SilenceErrors: true,
 	}
 	serve := p.serveCommand()
-	root.AddCommand(serve, p.checkCommand(), p.tailCommand(), p.auditCommand())
+	root.AddCommand(serve, p.checkCommand(), inforce.Command(env, stdout), p.tailCommand(), p.auditCommand())
 	root.AddCommand(operate.Commands(&operate.Program{Env: p.env, Stdout: p.stdout, Stderr: p.stderr, ZooKeeper: zookeeperConfig})...)
 	root.RunE = serve.RunE // `serve` is the default
 	root.Flags().AddFlagSet(serve.Flags())

@@ -228,6 +228,41 @@ func TestDestinations(t *testing.T) {
 	}
 }
 
+// TestVariablesThatLookLikeKeys: what somebody meant to set is told.
+func TestVariablesThatLookLikeKeys(t *testing.T) {
+	c := newConf(t)
+	c.env["CANAL_MQ_TOPIC"], c.env["canal_mq_partition"], c.env["CANAL.SERVERMODE"] = "other", "3", "tcp"
+	c.env["CANAL_PORT"] = "tcp://10.0.0.1:11111" // of a Kubernetes service
+	c.env["kafka.acks"], c.env["kafka.linger.ms"], c.env["kafka.client.id"] = "1", "7", "x"
+	c.server = append(c.server, "canal.mq.acks = all", "kafka.linger.ms = 1")
+	_, findings, err := c.load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]string{}
+	for _, f := range findings {
+		if f.Where == "environment" {
+			found[f.Key] = string(f.Verdict) + ": " + f.Note
+		}
+	}
+	for key, want := range map[string]string{
+		"CANAL_MQ_TOPIC":     "unknown: it is not read: the name of a variable is that of the key, canal.mq.topic",
+		"canal_mq_partition": "unknown: it is not read: the name of a variable is that of the key, canal.mq.partition,",
+		"CANAL.SERVERMODE":   "unknown: it is not read: the name of a variable is that of the key, canal.serverMode",
+		"kafka.acks":         "honoured", // its older name stands in the file
+		"kafka.linger.ms":    "honoured",
+		"kafka.client.id":    "unknown: it is not read: as in Canal",
+	} {
+		if !strings.HasPrefix(found[key], want) {
+			t.Errorf("%s: %q, want %q", key, found[key], want)
+		}
+		delete(found, key)
+	}
+	if len(found) > 0 {
+		t.Errorf("told, too: %v", found)
+	}
+}
+
 func TestFindings(t *testing.T) {
 	c := newConf(t)
 	c.env["canal.port"] = "11111"

@@ -12,6 +12,7 @@ import (
 	"github.com/canal-relay/canal-relay/cmd/internal/config/keys"
 	"github.com/canal-relay/canal-relay/cmd/internal/config/mq"
 	"github.com/canal-relay/canal-relay/cmd/internal/config/properties"
+	"github.com/canal-relay/canal-relay/cmd/internal/config/source"
 	"github.com/canal-relay/canal-relay/ha"
 	"github.com/canal-relay/canal-relay/mqstarter"
 	"github.com/canal-relay/canal-relay/mqstarter/kafka"
@@ -108,7 +109,7 @@ func (r *reader) instance(node *Node) Instance {
 	i := Instance{Name: r.Destination}
 	r.persistence(&i)
 	i.History = r.history(node)
-	i.Source = r.binlog(node)
+	i.Source = source.Source(r.Reader, node.Cluster)
 	i.Filter = r.filter()
 	i.Relay = relay.Config{
 		Memory:       int64(r.Size("canal.relay.memory")),

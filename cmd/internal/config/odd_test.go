@@ -5,7 +5,7 @@ import "testing"
 // Where the field cases of configuration, security and routing have their right value:
 //
 //	CF-03                TestTable of relay/filter: case does not matter, as in Canal, whatever the server's variable
-//	CF-06                TestEnvironment, TestFindings; what is missing: a command that prints the values in force
+//	CF-06                TestEnvironment, TestFindings, TestVariablesThatLookLikeKeys; the command config: inforce.TestWhereValuesComeFrom
 //	CF-07                TestOddNames; TestStackKafkaPassword logs in to real servers with such a password
 //	KD-08                TestChangedKeys of cmd/canal-relay
 //	KD-10                TestTableWithoutKeyIsWarnedOfOnce of mqstarter

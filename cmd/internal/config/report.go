@@ -8,6 +8,7 @@ import (
 	"github.com/canal-relay/canal-relay/cmd/internal/config/findings"
 	"github.com/canal-relay/canal-relay/cmd/internal/config/keys"
 	"github.com/canal-relay/canal-relay/cmd/internal/config/properties"
+	"github.com/canal-relay/canal-relay/cmd/internal/config/reading"
 	"github.com/canal-relay/canal-relay/cmd/internal/config/security"
 )
 
@@ -82,15 +83,35 @@ func (l *loader) report(f *properties.File, destination string) []Finding {
 		return out
 	}
 	for _, k := range keys.All() {
-		if v, ok := l.env(k.Name); ok && !strings.Contains(k.Name, "*") {
-			find := Finding{Where: properties.Environment, Key: k.Name, Verdict: k.Verdict, Note: k.Note}
-			if k.Verdict == keys.Refused && k.Takes(properties.Trim(v)) {
-				find.Verdict, find.Note = keys.Honoured, onlyThis
-			}
-			out = append(out, find)
+		if !strings.Contains(k.Name, "*") {
+			out = append(out, l.environment(f, &k)...)
 		}
 	}
 	return out
+}
+
+// environment tells what becomes of a key in the environment, and of a variable
+// whose name only looks like it.
+func (l *loader) environment(f *properties.File, k *keys.Key) []Finding {
+	find := Finding{Where: properties.Environment, Key: k.Name, Verdict: k.Verdict, Note: k.Note}
+	if v, ok := l.env(k.Name); ok {
+		_, stands := f.Get(k.Name)
+		switch {
+		case k.Verdict == keys.Refused && k.Takes(properties.Trim(v)):
+			find.Verdict, find.Note = keys.Honoured, onlyThis
+		case k.Verdict == keys.Honoured && strings.HasPrefix(k.Name, "kafka.") && !stands && !reading.Older(f, k.Name):
+			find.Verdict, find.Note = keys.Unknown, "it is not read: as in Canal the environment changes a kafka.* key that stands in "+ServerFile+", and adds none; write the key there, too"
+		}
+		return []Finding{find}
+	}
+	for _, name := range []string{strings.ReplaceAll(k.Name, ".", "_"), strings.ToUpper(k.Name), strings.ToUpper(strings.ReplaceAll(k.Name, ".", "_"))} {
+		// Kubernetes sets variables of this form for a service called canal.
+		if v, ok := l.env(name); ok && !strings.Contains(v, "://") {
+			find.Key, find.Verdict, find.Note = name, keys.Unknown, "it is not read: the name of a variable is that of the key, "+k.Name+", with its dots and in its case"
+			return []Finding{find}
+		}
+	}
+	return nil
 }
 
 const onlyThis = "the value that this version takes"

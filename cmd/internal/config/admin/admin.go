@@ -93,7 +93,7 @@ func (c *Client) Server(ctx context.Context) (*config.Text, error) {
 		return nil, fmt.Errorf("%w, %s with admin port %d: add it in its console, or set canal.admin.register.auto=true", ErrUnknown, c.config.IP, c.config.Port)
 	}
 	if changed || c.server.text.Top != top {
-		c.server.text = &config.Text{Content: c.server.body, Top: top, From: "Canal Admin, " + config.ServerFile}
+		c.server.text = &config.Text{Content: c.server.body, Top: top, From: config.FromAdmin + config.ServerFile}
 	}
 	return c.server.text, nil
 }
@@ -135,7 +135,7 @@ func (c *Client) Instance(ctx context.Context, name string) (*config.Text, error
 		return nil, err
 	}
 	if h.take(a) {
-		h.text = &config.Text{Content: h.body, From: "Canal Admin, " + name}
+		h.text = &config.Text{Content: h.body, From: config.FromAdmin + name}
 	}
 	if h.md5 == "" {
 		return nil, fmt.Errorf("Canal Admin lists destination %s and has no configuration for it: write one in its console", name) //nolint:staticcheck // a name begins it

@@ -30,3 +30,19 @@ func (r *Reader) kafka(key string) properties.Setting {
 	}
 	return base
 }
+
+// Older reports whether a file has the older name of a key.
+func Older(f *properties.File, key string) bool {
+	p, ok := f.Get(olderNames[key])
+	return ok && properties.Trim(p.Value) != ""
+}
+
+// IsOlder reports whether a key is the older name of another.
+func IsOlder(key string) bool {
+	for _, old := range olderNames {
+		if old == key {
+			return true
+		}
+	}
+	return false
+}

@@ -197,6 +197,18 @@ func (r *Reader) Secret(key string) security.Secret {
 	return security.Secret(strings.TrimRight(string(text), "\r\n"))
 }
 
+// SecretPath is the file that a secret stands in; empty when it stands in none, or
+// is not one that may.
+func (r *Reader) SecretPath(key string) string {
+	if !slices.Contains(secrets, key) {
+		return ""
+	}
+	if path := r.Text(secretFile(key)); path != "" {
+		return r.Path(path)
+	}
+	return ""
+}
+
 // SecretAgain reads a secret anew from the file named for it, nil when it does
 // not stand in one.
 func (r *Reader) SecretAgain(key string) func() (string, error) {

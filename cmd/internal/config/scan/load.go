@@ -39,36 +39,62 @@ func Load(ctx context.Context, dir string, env func(string) (string, bool)) (*co
 	return node, findings, err
 }
 
+// Values lists the settings in force, and where each comes from. The error is as
+// of config.Values.
+func Values(ctx context.Context, dir string, env func(string) (string, bool)) ([]config.Value, error) {
+	a, err := config.ReadAdmin(dir, env)
+	if err != nil {
+		return nil, err
+	}
+	if a == nil {
+		return config.Values(dir, env)
+	}
+	a.Register = false
+	all, err := texts(ctx, dir, env, admin.New(*a, NewFolder(dir).Server))
+	if err != nil {
+		return nil, err
+	}
+	return all.Values(dir, env)
+}
+
 // judge reads everything from a source that is not the folder.
 func judge(ctx context.Context, dir string, env func(string) (string, bool), source Source) (*config.Node, []config.Finding, error) {
-	text, err := source.Server(ctx)
+	all, err := texts(ctx, dir, env, source)
 	if err != nil {
 		return nil, nil, err
 	}
+	return all.Judge(dir, env)
+}
+
+func texts(ctx context.Context, dir string, env func(string) (string, bool), source Source) (*config.Texts, error) {
+	text, err := source.Server(ctx)
+	if err != nil {
+		return nil, err
+	}
 	server, err := config.NewServer(dir, env, text, true)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	var found []string
 	if server.Node.Scan > 0 {
 		if found, err = source.Names(ctx); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 	}
 	names, err := server.Names(found)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	all := config.Texts{Server: text, Admin: true, Instances: map[string]*config.Text{}}
 	for _, name := range names {
 		t, err := source.Instance(ctx, name)
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		if t == nil {
-			return nil, nil, fmt.Errorf("Canal Admin lists destination %s and has no configuration for it: write one in its console", name) //nolint:staticcheck // a name begins it
+			return nil, fmt.Errorf("Canal Admin lists destination %s and has no configuration for it: write one in its console", name) //nolint:staticcheck // a name begins it
 		}
 		all.Instances[name] = t
 	}
-	return all.Judge(dir, env)
+	return &all, nil
 }

@@ -3,6 +3,7 @@ package security
 import (
 	"fmt"
 	"log/slog"
+	"regexp"
 )
 
 // Secret is a text that is never shown: every way of printing it gives ***.
@@ -31,3 +32,15 @@ func (s Secret) MarshalJSON() ([]byte, error) { return []byte(`"` + Hidden + `"`
 
 // Reveal gives the text, to those who log in with it.
 func (s Secret) Reveal() string { return string(s) }
+
+var (
+	userInfo  = regexp.MustCompile(`(://[^/@\s:]*):[^/@\s]*@`)
+	parameter = regexp.MustCompile(`(?i)([?&;][^=&;\s]*(?:passw|passwd|pwd|secret|token)[^=&;\s]*)=[^&;\s]*`)
+)
+
+// Masked is a text in which the passwords of URLs, as user:password@ or as
+// parameters, are hidden.
+func Masked(text string) string {
+	text = userInfo.ReplaceAllString(text, "$1:"+Hidden+"@")
+	return parameter.ReplaceAllString(text, "$1="+Hidden)
+}

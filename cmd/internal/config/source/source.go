@@ -1,4 +1,5 @@
-package config
+// Package source reads what concerns the server that a destination reads.
+package source
 
 import (
 	"crypto/tls"
@@ -8,11 +9,18 @@ import (
 
 	"github.com/canal-relay/canal-relay/cmd/internal/config/identity"
 	"github.com/canal-relay/canal-relay/cmd/internal/config/properties"
+	"github.com/canal-relay/canal-relay/cmd/internal/config/reading"
 	"github.com/canal-relay/canal-relay/cmd/internal/config/security"
 	"github.com/canal-relay/canal-relay/relay/binlog"
 )
 
-func (r *reader) binlog(node *Node) binlog.Config {
+// reader reads what concerns the source.
+type reader struct{ *reading.Reader }
+
+// Source reads how the source of a destination is reached, and where to begin.
+// cluster is the name of the set of nodes.
+func Source(from *reading.Reader, cluster string) binlog.Config {
+	r := &reader{from}
 	c := binlog.Config{
 		Fallback: r.Units("canal.instance.fallbackIntervalInSeconds", time.Second),
 		Latest:   r.Boolean("canal.auto.reset.latest.pos.mode"),
@@ -30,7 +38,7 @@ func (r *reader) binlog(node *Node) binlog.Config {
 	if c.Timeout == 0 {
 		r.Blame("canal.instance.network.soTimeout", "0 is no time for a statement: choose 1 or more seconds")
 	}
-	c.ServerID, c.ReplicaUUID = identity.Owner(node.Cluster, r.Destination)
+	c.ServerID, c.ReplicaUUID = identity.Owner(cluster, r.Destination)
 	if id := r.Number("canal.instance.mysql.slaveId", math.MinInt32, math.MaxUint32); id > 0 {
 		c.ServerID = uint32(id)
 	}
@@ -130,34 +138,6 @@ func (r *reader) javaStore(key string) (kind string, store []byte) {
 		kind = security.KindOf(store)
 	}
 	return kind, store
-}
-
-// zookeeperTLS reads canal.relay.zookeeper.tls.*, nil when none of them is set.
-func (r *reader) zookeeperTLS() *tls.Config {
-	const ca, certificate, key, name = "canal.relay.zookeeper.tls.ca", "canal.relay.zookeeper.tls.certificate", "canal.relay.zookeeper.tls.key", "canal.relay.zookeeper.tls.server.name"
-	if r.Text(ca)+r.Text(certificate)+r.Text(key)+r.Text(name) == "" {
-		return nil
-	}
-	var roots *x509.CertPool
-	var own []tls.Certificate
-	var err error
-	if r.Text(ca) != "system" {
-		if roots, err = security.Roots(security.PEM, r.File(ca), ""); err != nil {
-			r.Blame(ca, "%v: name the file of the authorities that the servers' certificates are checked by, or system", err)
-		}
-	}
-	if store := r.File(certificate); store != nil {
-		pair, err := security.Pair(security.PEM, store, r.File(key), "", "")
-		if err != nil {
-			r.BlameErr(certificate, err)
-		}
-		own = []tls.Certificate{pair}
-	} else if r.Text(key) != "" {
-		r.Blame(key, "it goes with %s: set both or none", certificate)
-	}
-	c := security.Config(roots, own, security.Name)
-	c.ServerName = r.Text(name)
-	return c
 }
 
 // start reads where to begin without a stored position. A GTID set counts only
