@@ -69,6 +69,38 @@ func TestBasicAuth(t *testing.T) {
 	}
 }
 
+// TestNothingCanBeDoneOverHTTP is the field case SE-03: there is no endpoint that
+// stops, resets or changes anything, with credentials or without, and where they
+// are asked for nothing but the probes is served without them.
+func TestNothingCanBeDoneOverHTTP(t *testing.T) {
+	paths := []string{"/", "/status", "/metrics", "/healthz", "/readyz", "/debug/pprof/", "/debug/pprof/profile", "/debug/pprof/cmdline", "/debug/pprof/heap",
+		"/stop", "/start", "/release", "/reload", "/pause", "/api/v1/config", "/-/quit", "/-/reload"}
+	for _, user := range []string{"", "ops"} {
+		m := New()
+		if m.Pprof = true; user != "" {
+			m.User, m.Password = user, "s3cret"
+		}
+		h := m.Handler(states)
+		for _, path := range paths {
+			for _, method := range []string{"POST", "PUT", "DELETE", "PATCH", "CONNECT", "GET"} {
+				for _, password := range []string{"", "admin", "s3cret"} {
+					w := get(h, path, func(r *http.Request) {
+						r.Method, r.RemoteAddr = method, "192.0.2.1:5"
+						if password != "" {
+							r.SetBasicAuth("ops", password)
+						}
+					})
+					probe := path == "/healthz" || path == "/readyz"
+					page := probe || path == "/" || path == "/status" || path == "/metrics"
+					if served := w.Code < 300; served != (method == "GET" && page && (probe || user == "" || password == "s3cret")) {
+						t.Errorf("%s %s, password %q of %q: %d", method, path, password, user, w.Code)
+					}
+				}
+			}
+		}
+	}
+}
+
 func TestPprof(t *testing.T) {
 	m := New()
 	if w := get(m.Handler(nil), "/debug/pprof/"); w.Code != 404 {

@@ -10,7 +10,8 @@ import "testing"
 //	KD-08                TestChangedKeys of cmd/canal-relay
 //	KD-10                TestTableWithoutKeyIsWarnedOfOnce of mqstarter
 //	KD-11                TestPartitionsFromTopic of mqstarter; TestMissingPartition of mqstarter/kafka
-//	KD-13, SE-01         TestStackKafkaPassword, TestStackKafkaSecurity; TestSecretsAreNotShown
+//	KD-13, SE-01         TestStackKafkaPassword, TestStackKafkaSecurity; TestSecretsAreNotShown; everything that comes out: TestStackSecrets
+//	SE-03                TestNothingCanBeDoneOverHTTP of metrics; TestNoDefaultSecret of keys
 //	KD-15                TestIsolate of relay, TestBarrier of mqstarter
 //	KD-18                TestStatementWithoutTopic, TestRowsWithoutTopic of mqstarter
 //	KD-20                TestTopic, TestNewErrors of mqstarter/route
