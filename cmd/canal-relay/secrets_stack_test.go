@@ -36,7 +36,7 @@ func TestStackSecrets(t *testing.T) {
 	w.account("store"+w.name, planted+"Store", "ALL")
 	scram(t, w.Kafka, w.name, planted+"Kafka")
 	stores := t.TempDir()
-	private(t, stores)
+	private(t, os.Getenv("CANAL_RELAY_KAFKA_STORE"), stores)
 	maps.Copy(w.conf.Server, map[string]string{
 		"canal.zkServers": w.ZooKeeper + "/secrets/" + w.name, "canal.relay.zookeeper.auth": "relay:" + planted + "ZooKeeper",
 		"kafka.bootstrap.servers": os.Getenv("CANAL_RELAY_KAFKA_SASL_SSL"), "kafka.security.protocol": "SASL_SSL", "kafka.sasl.mechanism": "SCRAM-SHA-256",
