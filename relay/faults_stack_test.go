@@ -190,3 +190,62 @@ func TestStackSlowReader(t *testing.T) {
 		}
 	})
 }
+
+// shared is a log that one goroutine reads while others write.
+type shared struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (s *shared) Write(b []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.Write(b)
+}
+
+func (s *shared) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.String()
+}
+
+// TestStackFullSource, case NW-05: the source takes no more connections when those of the relay break. That is told and
+// tried again, and when there is room everything is read, of a table that is new, too.
+func TestStackFullSource(t *testing.T) {
+	live(t, func(t *testing.T, admin *client.Conn, c binlog.Config) {
+		db := fmt.Sprintf("relay_full_%d", os.Getpid())
+		execute(t, admin, "CREATE DATABASE "+db, "USE "+db, "CREATE TABLE t (id INT PRIMARY KEY)", "CREATE TABLE u (id INT PRIMARY KEY)")
+		defer execute(t, admin, "DROP DATABASE "+db)
+		from, err := newReader(t, c).Locate(t.Context(), binlog.Start{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		execute(t, admin, "INSERT INTO t VALUES (1)")
+		for range 10 { // the least that MariaDB takes for a limit
+			other, err := client.Connect(c.Addr, os.Getenv("CANAL_RELAY_DB_ADMIN_USER"), os.Getenv("CANAL_RELAY_DB_ADMIN_PASSWORD"), "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer other.Close()
+		}
+		var log shared
+		full := sync.OnceFunc(func() {
+			execute(t, admin, "SET GLOBAL max_connections = 10")
+			defer execute(t, admin, "SET GLOBAL max_connections = DEFAULT", "INSERT INTO u VALUES (2)")
+			killDumps(t, admin, c.User)
+			for end := time.Now().Add(time.Minute); strings.Count(log.String(), "Too many connections") < 2 && time.Now().Before(end); {
+				time.Sleep(20 * time.Millisecond)
+			}
+		})
+		r := New(config(t, db+`\..*`, newReader(t, c)), position.Resume{Position: from}, newReader(t, c), nil, slog.New(slog.NewTextHandler(&log, nil)))
+		got := follow(t, r, func(b []seen) bool {
+			if len(rowsOf(b)) > 0 {
+				full()
+			}
+			return len(rowsOf(b)) >= 2
+		}, nil)
+		if n := len(rowsOf(got)); n != 2 || strings.Count(log.String(), "Too many connections") < 2 {
+			t.Errorf("%d rows\n%s", n, log.String())
+		}
+	})
+}

@@ -27,9 +27,9 @@ var (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // try runs one seed in a bubble.
-func try(t *testing.T, seed uint64, p *plant) (w *world, log *bytes.Buffer) {
+func try(t *testing.T, seed uint64, p *plant, faults func(*world)) (w *world, log *bytes.Buffer) {
 	log = &bytes.Buffer{}
-	synctest.Test(t, func(t *testing.T) { w = simulate(t, seed, p, &locked{w: log}) })
+	synctest.Test(t, func(t *testing.T) { w = simulate(t, seed, p, &locked{w: log}, faults) })
 	return w, log
 }
 
@@ -71,7 +71,7 @@ func TestSimulation(t *testing.T) {
 		if i := slices.IndexFunc(plants, func(p *plant) bool { return p.name == *with }); i >= 0 {
 			p = plants[i]
 		}
-		w, log := try(t, *one, p)
+		w, log := try(t, *one, p, (*world).faults)
 		t.Logf("%s\n%v", log.Bytes(), w)
 		report(t, w, nil)
 		return
@@ -80,7 +80,7 @@ func TestSimulation(t *testing.T) {
 	var owners, stales, done atomic.Int64
 	t.Run("seeds", func(t *testing.T) {
 		each(t, *first, *seeds, func(t *testing.T, seed uint64) bool {
-			w, log := try(t, seed, nil)
+			w, log := try(t, seed, nil, (*world).faults)
 			owners.Add(int64(w.owners))
 			stales.Add(int64(w.stales))
 			done.Add(1)

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-mysql-org/go-mysql/mysql"
@@ -28,6 +29,7 @@ type history struct {
 	layout       *event.Layout
 	began        time.Time
 	transactions []transaction
+	most         atomic.Int64 // batches that a term held, at most
 }
 
 type transaction struct {
@@ -130,6 +132,7 @@ type source struct {
 	e    int // its event
 	skip int // its rows that readers have
 	id   uint64
+	held atomic.Int64 // batches that were handed out and not released
 }
 
 func (h *history) from(p position.Resume) *source {
@@ -138,7 +141,7 @@ func (h *history) from(p position.Resume) *source {
 
 func (s *source) Run(ctx context.Context) error { <-ctx.Done(); return nil }
 
-func (s *source) Release(*event.Batch) {}
+func (s *source) Release(*event.Batch) { s.held.Add(-1) }
 
 // Next is called by one goroutine at a time.
 func (s *source) Next(ctx context.Context) (*event.Batch, error) {
@@ -161,6 +164,7 @@ func (s *source) Next(ctx context.Context) (*event.Batch, error) {
 		}
 	}
 	b.Bytes = 64 * len(b.Changes)
+	s.most.Store(max(s.most.Load(), s.held.Add(1)))
 	return b, nil
 }
 

@@ -18,7 +18,7 @@ const defaultSeeds = 20
 func TestFencingAlone(t *testing.T) {
 	p := &plant{once: true, allowed: true, readers: true}
 	each(t, *first, min(*seeds, 50), func(t *testing.T, seed uint64) bool {
-		w, log := try(t, seed, p)
+		w, log := try(t, seed, p, (*world).faults)
 		report(t, w, log)
 		return !t.Failed()
 	})
@@ -32,7 +32,7 @@ func TestPlantedBugs(t *testing.T) {
 			var tried atomic.Int64
 			t.Run("seeds", func(t *testing.T) {
 				each(t, *first, 1000, func(t *testing.T, seed uint64) bool {
-					w, _ := try(t, seed, p)
+					w, _ := try(t, seed, p, (*world).faults)
 					tried.Add(1)
 					if p.found(w) != "" {
 						found.CompareAndSwap(nil, w)

@@ -34,6 +34,7 @@ const (
 	cursorAt    = below + "/1001/cursor"
 
 	session = 6 * time.Second
+	window  = 16 // batches of a term between the source and the stored position
 	// stale is how long a request must have been under way to reach Kafka
 	// after another node was elected: what is left of the session when the
 	// lease ends.
@@ -71,8 +72,9 @@ type world struct {
 	saved      []save
 	began      map[int64]int // terms of each ownership
 	violations []string
-	stales     int // requests that were under way when another node took over
-	reached    int // the first transaction that the latest term has to send
+	stales     int           // requests that were under way when another node took over
+	reached    int           // the first transaction that the latest term has to send
+	recovery   time.Duration // from the end of the faults until everything was sent
 }
 
 // owner is the running node.
@@ -462,7 +464,7 @@ func (l *slow) Resign(ctx context.Context, handover bool) error {
 func (p *process) newStarter(log *slog.Logger) (ha.Starter, error) {
 	w := p.node.world
 	c := mqstarter.DefaultConfig()
-	c.Destination, c.Router, c.Message, c.Builders, c.Window = destination, w.router, message.Config{Style: w.style}, 2, 16
+	c.Destination, c.Router, c.Message, c.Builders, c.Window = destination, w.router, message.Config{Style: w.style}, 2, window
 	c.Routing = w.router.Fingerprint()
 	c.DrainTimeout = ha.DefaultConfig().DrainTimeout
 	k := kafka.DefaultConfig()
@@ -542,8 +544,9 @@ func (n *noted) Run(ctx context.Context, epoch int64) error {
 	return n.Starter.Run(ctx, epoch)
 }
 
-// simulate runs a seed and returns which promises were broken.
-func simulate(t testing.TB, seed uint64, p *plant, log io.Writer) *world {
+// simulate runs a seed under a schedule of faults and returns which promises were
+// broken.
+func simulate(t testing.TB, seed uint64, p *plant, log io.Writer, faults func(*world)) *world {
 	w := newWorld(t, seed, p, log)
 	for _, n := range w.nodes {
 		if err := n.start(); err != nil {
@@ -553,10 +556,12 @@ func simulate(t testing.TB, seed uint64, p *plant, log io.Writer) *world {
 			time.Sleep(time.Duration(w.r.Int64N(int64(time.Second))))
 		}
 	}
-	w.faults()
+	faults(w)
+	healed := time.Now()
 	if len(w.broken()) == 0 || p == nil {
 		w.finish()
 	}
+	w.recovery = time.Since(healed)
 	for _, n := range w.nodes {
 		if n.process != nil {
 			n.process.stop(nil)
