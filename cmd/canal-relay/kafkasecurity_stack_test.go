@@ -198,7 +198,8 @@ func TestStackKafkaSecurity(t *testing.T) {
 }
 
 // TestStackKafkaPassword is the field cases KD-13 and SE-01: a node whose password Kafka does not take says so within seconds, and
-// when it is corrected nothing is missing; the secrets of Kafka and of the source are in no log, page or metric.
+// so does one that may no longer write to the topic. When that is corrected nothing is missing. The secrets of Kafka and of the
+// source are in no log, page or metric.
 func TestStackKafkaPassword(t *testing.T) {
 	w := newWorld(t, "mysql", nil)
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
@@ -228,6 +229,15 @@ func TestStackKafkaPassword(t *testing.T) {
 	if changes, _ := w.prove(ctx, conn); changes < 2 {
 		t.Errorf("%d changes", changes)
 	}
+	allow := w.deny(ctx, user)
+	w.exec(conn, "INSERT INTO t VALUES (3)")
+	began := time.Now()
+	w.awaitFailure(ctx, node, "", regexp.MustCompile("TOPIC_AUTHORIZATION_FAILED"))
+	t.Logf("told after %v", time.Since(began))
+	allow()
+	if changes, _ := w.prove(ctx, conn); changes < 3 {
+		t.Errorf("%d changes", changes)
+	}
 	all := w.log(0)
 	for _, page := range []string{"/", "/status", "/metrics"} {
 		response, err := http.Get("http://" + node.HTTP + page)
@@ -239,6 +249,25 @@ func TestStackKafkaPassword(t *testing.T) {
 	for _, part := range []string{"s3cret", "another"} {
 		if strings.Contains(all, part) {
 			t.Errorf("%s is shown", part)
+		}
+	}
+}
+
+// deny keeps a user from writing to the topic until allow is called.
+func (w *world) deny(ctx context.Context, user string) (allow func()) {
+	w.Helper()
+	cl, err := kgo.NewClient(kgo.SeedBrokers(w.Kafka))
+	w.must(err)
+	w.Cleanup(cl.Close)
+	rule := kadm.NewACLs().Deny("User:" + user).DenyHosts().Topics(w.name).ResourcePatternType(kadm.ACLPatternLiteral).Operations(kadm.OpWrite)
+	made, err := kadm.NewClient(cl).CreateACLs(ctx, rule)
+	w.must(err)
+	w.must(made[0].Err)
+	return func() {
+		gone, err := kadm.NewClient(cl).DeleteACLs(ctx, rule)
+		w.must(err)
+		if len(gone) != 1 || gone[0].Err != nil || len(gone[0].Deleted) != 1 {
+			w.Fatalf("delete the rule: %+v", gone)
 		}
 	}
 }

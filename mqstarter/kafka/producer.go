@@ -168,13 +168,13 @@ func (p *Producer) ask(ctx context.Context, question func(context.Context) error
 		err := question(attempt)
 		look.Stop()
 		cancel()
-		if alert := refusal.Alert(p.reason(err)); alert != nil && ctx.Err() == nil {
-			return refusal.Named("the broker ends the TLS handshake (%v): does it want a certificate of the client, or another one?", alert)
+		if why := refusal.Shut(p.reason(err)); refusal.Is(why) && ctx.Err() == nil {
+			return why
 		}
 		if err == nil {
 			p.away.Remove(dial.Everybody)
 		}
-		if err == nil || ctx.Err() != nil || p.live.Err() != nil || refusal.Is(err) {
+		if err == nil || ctx.Err() != nil || p.live.Err() != nil {
 			return err
 		}
 		if p.shuts() {
@@ -212,6 +212,7 @@ func (p *Producer) OnBrokerConnect(broker kgo.BrokerMetadata, _ time.Duration, _
 		p.shut.Store(0)
 	}
 	who := net.JoinHostPort(broker.Host, strconv.Itoa(int(broker.Port)))
+	err = refusal.Shut(err)
 	switch {
 	case p.live.Err() != nil:
 	case err != nil && p.reached.Load() && refusal.Is(err):

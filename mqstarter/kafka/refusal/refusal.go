@@ -38,12 +38,12 @@ func (e *Error) Error() string { return e.text }
 // Named makes one.
 func Named(format string, args ...any) error { return &Error{fmt.Sprintf(format, args...)} }
 
-// Alert is the alert by which a broker ended a TLS connection; nil if err is
-// something else.
-func Alert(err error) error {
+// Shut is err, or, where that is the alert by which a broker ended the TLS
+// handshake, a failure that says so. With TLS 1.3 it comes behind the handshake.
+func Shut(err error) error {
 	var op *net.OpError
 	if errors.As(err, &op) && op.Op == "remote error" { // crypto/tls has no type for it
-		return op.Err
+		return Named("the broker ends the TLS handshake (%v): does it want a certificate of the client, or another one?", op.Err)
 	}
-	return nil
+	return err
 }
