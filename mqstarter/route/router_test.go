@@ -48,6 +48,19 @@ func TestTopic(t *testing.T) {
 		{"test", "t", `a:b;c:test`, "c"},
 		{"zoo", "cat_small", `golden-cats:zoo\.cat_.*,zoo.dog,golden-extra:zoo_extra,zoo\.wolf\d`, "golden-cats"},
 		{"zoo", "Dog", `zoo.dog`, "zoo_dog"},
+		{"a.b", "c", `t:a\.b`, "t"}, // the schema's own dot makes its name one for patterns with \.
+		{"a.b", "c", `a.b`, "a_b"},
+		{"a", "b.c", `t:a.b.c`, "t"},
+		{"Ilan", "T", `t:ılan`, "t"},   // as Java compares
+		{"s", "t", "x:s\u00a0", "DEF"}, // no blank for Java
+		{"s", "t", "\tx :\v s.t ", "x"},
+		{"s", "t", `x:s[.]t`, "DEF"}, // without \. a pattern for schemas
+		{"s", "t", `x:s\\.t`, "DEF"},
+		{"s\\x", "t", `x:s\\.,y:s\\x`, "y"},
+		{"s", "t", `x:$,y:.`, "DEF"}, // a dot alone is a name
+		{"S", "T", `x:[S]\.[T]`, "x"},
+		{"s", "t", `x:(?:s|x)\.t`, "x"},
+		{"s", "t", `x:s\.t|y:s`, "x"},
 	}
 	for _, tt := range tests {
 		if got := mustNew(t, Config{Topic: "DEF", DynamicTopic: tt.rules}).Topic(tt.schema, tt.table); got != tt.want {
@@ -200,6 +213,8 @@ func TestNewErrors(t *testing.T) {
 		{Config{Topic: "T", PartitionsNum: num(-3)}, []string{"canal.mq.partitionsNum", "-3"}},
 		{Config{Topic: "T", DynamicTopic: `ok,x:db\.t\d{1,2}`}, []string{"canal.mq.dynamicTopic", `"x:db\\.t\\d{1"`, "comma"}},
 		{Config{Topic: "T", DynamicTopic: `x:(a`}, []string{"canal.mq.dynamicTopic", `"x:(a"`}},
+		{Config{Topic: "T", DynamicTopic: `(?:s|x)\.t`}, []string{"canal.mq.dynamicTopic", `"s|x)\\.t"`}}, // the first colon ends the topic
+		{Config{Topic: "T", PartitionHash: `(?:s|x)\.t`}, []string{"canal.mq.partitionHash", `"(?"`}},     // the last one the pattern
 		{Config{Topic: "T", DynamicTopic: `:a`}, []string{"canal.mq.dynamicTopic", `":a"`}},
 		{Config{Topic: "T", PartitionHash: `db\.t\d{1,2}:id`}, []string{"canal.mq.partitionHash", "comma"}},
 		{Config{Topic: "T", PartitionHash: `a?+:id`}, []string{"canal.mq.partitionHash", `"a?+"`}},

@@ -3,8 +3,10 @@ package route
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/canal-relay/canal-relay/relay/pattern"
 )
@@ -27,9 +29,24 @@ func parseExpression(item, text string) (expression, error) {
 
 func (e *expression) matches(name string) (bool, error) {
 	if e.pattern == nil {
-		return strings.EqualFold(e.literal, name), nil
+		return equalFold(e.literal, name), nil
 	}
 	return e.pattern.Match(name)
+}
+
+// equalFold compares as Java's equalsIgnoreCase: letters are equal that are so in
+// upper case, or then in lower case. Unlike strings.EqualFold it takes the
+// Turkish ı and İ for an i.
+func equalFold(a, b string) bool {
+	return slices.EqualFunc([]rune(a), []rune(b), func(x, y rune) bool {
+		x, y = unicode.ToUpper(x), unicode.ToUpper(y)
+		return x == y || unicode.ToLower(x) == unicode.ToLower(y)
+	})
+}
+
+// trim is Java's: everything up to U+0020 goes, other blanks stay.
+func trim(s string) string {
+	return strings.TrimFunc(s, func(r rune) bool { return r <= ' ' })
 }
 
 // topicRule is one item of dynamicTopic: [topic:]expression.
@@ -44,8 +61,8 @@ type topicRule struct {
 func parseTopicRule(item string) (rule topicRule, err error) {
 	text := item
 	if topic, rest, ok := strings.Cut(item, ":"); ok {
-		rule.named, rule.topic = true, strings.TrimSpace(topic)
-		text = strings.TrimSpace(rest)
+		rule.named, rule.topic = true, trim(topic)
+		text = trim(rest)
 		if rule.topic == "" {
 			return rule, errors.New("there is no topic before the colon")
 		}

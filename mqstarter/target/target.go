@@ -204,13 +204,17 @@ func find(primaryKey bool, names []string, l *event.Layout, fold bool) (columns 
 		return l.Table.PrimaryKey, nil
 	}
 	for _, name := range names {
-		n := len(columns)
+		found := false
 		for i := range l.Columns {
-			if have := l.Columns[i].Name; have == name || fold && strings.EqualFold(have, name) {
+			if have := l.Columns[i].Name; have != name && !(fold && strings.EqualFold(have, name)) {
+				continue
+			}
+			found = true
+			if !fold || !slices.Contains(columns, i) { // the flat form looks for each name, the other one through the columns
 				columns = append(columns, i)
 			}
 		}
-		if len(columns) == n {
+		if !found {
 			missing = append(missing, name)
 		}
 	}

@@ -182,23 +182,30 @@ func Torn(list string) string {
 // fields are columns by table, both in upper case.
 type fields map[string]map[string]bool
 
-// parseFields reads schema.table:col1/col2,…. As in Canal, a piece without
-// exactly one colon between two texts is skipped, and the last piece of a table
-// counts.
+// parseFields reads schema.table:col1/col2,…. As in Canal, a piece that does not
+// have two parts is skipped, and the last piece of a table counts. Colons at the
+// end make no part, those at the start do. Blanks alone are a column without a
+// name: as a white list, nothing of the table.
 func parseFields(list string) fields {
 	f := make(fields)
 	for piece := range strings.SplitSeq(list, ",") {
-		name, columns, ok := strings.Cut(strings.Trim(piece, ":"), ":")
+		name, columns, ok := strings.Cut(strings.TrimRight(piece, ":"), ":")
 		if !ok || strings.Contains(columns, ":") {
 			continue
 		}
 		set := make(map[string]bool)
-		for column := range strings.SplitSeq(strings.TrimSpace(columns), "/") {
-			if column != "" {
+		columns = trim(columns)
+		for column := range strings.SplitSeq(columns, "/") {
+			if column != "" || columns == "" {
 				set[strings.ToUpper(column)] = true
 			}
 		}
-		f[strings.ToUpper(strings.TrimSpace(name))] = set
+		f[strings.ToUpper(trim(name))] = set
 	}
 	return f
+}
+
+// trim is Java's: everything up to U+0020 goes, other blanks stay.
+func trim(s string) string {
+	return strings.TrimFunc(s, func(r rune) bool { return r <= ' ' })
 }

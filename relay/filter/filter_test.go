@@ -118,7 +118,7 @@ func TestCacheIsBounded(t *testing.T) {
 
 func TestColumn(t *testing.T) {
 	f := mustNew(t, Config{
-		Field:      "zoo.dove:ID/name, zoo.dugong : nothing ,zoo.bad,zoo.worse:a:b,zoo.twice:a,zoo.twice:b",
+		Field:      "zoo.dove:ID/name, zoo.dugong : nothing ,zoo.bad,zoo.worse:a:b,zoo.twice:a,zoo.twice:b,:zoo.before:a,zoo.after:a::,zoo.empty: ,zoo.none:/,zoo.gap::a",
 		BlackField: "zoo.drake:secret/T,zoo.dove:name,zoo.twice:b",
 	})
 	for name, want := range map[string]bool{
@@ -127,6 +127,7 @@ func TestColumn(t *testing.T) {
 		"zoo.drake.id": true, "zoo.drake.Secret": false, "zoo.drake.t": false,
 		"zoo.bad.x": true, "zoo.worse.x": true, "zoo.other.x": true,
 		"zoo.twice.a": false, "zoo.twice.b": true,
+		"zoo.before.x": true, "zoo.after.a": true, "zoo.after.x": false, "zoo.empty.x": false, "zoo.none.x": true, "zoo.gap.x": true,
 	} {
 		p := strings.Split(name, ".")
 		if f.Column(p[0], p[1], p[2]) != want {

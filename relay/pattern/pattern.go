@@ -79,7 +79,7 @@ func compile(source string) (*Pattern, error) {
 // backtracking engine finds at its start must be the whole name. So "a|ab" does
 // not match "ab". An error says that the time limit was hit.
 func (p *Pattern) Match(name string) (bool, error) {
-	name = strings.ToLower(name)
+	name = strings.ToLower(strings.ReplaceAll(name, "İ", "i\u0307")) // as Java: two characters
 	if p.linear != nil {
 		at := p.linear.FindStringIndex(name)
 		return at != nil && at[1] == len(name), nil

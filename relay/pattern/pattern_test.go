@@ -48,6 +48,7 @@ func TestMatch(t *testing.T) {
 		{`a|ab|abc`, nil, []string{"abc"}},
 		{`abc|ab|a`, []string{"abc"}, nil},
 		{`a*|ab`, nil, []string{"ab"}},
+		{`test\.i.lan`, []string{"test.İLAN"}, []string{"test.ilan"}},
 		{`test\.用户.*`, []string{"test.用户表"}, nil},
 		{`test\.\w+`, []string{"test.用户"}, []string{"test.a-b"}},
 		{`db\.t_[0-9]{2}`, []string{"db.t_07"}, nil},

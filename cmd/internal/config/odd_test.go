@@ -14,7 +14,7 @@ import "testing"
 //	SE-03                TestNothingCanBeDoneOverHTTP of metrics; TestNoDefaultSecret of keys
 //	KD-15                TestIsolate of relay, TestBarrier of mqstarter
 //	KD-18                TestStatementWithoutTopic, TestRowsWithoutTopic of mqstarter
-//	KD-20                TestTopic, TestNewErrors of mqstarter/route
+//	KD-20                TestTopic, TestNewErrors of mqstarter/route; TestRouting of cmd/canal-relay
 
 // TestOddNames is the field case CF-07.
 func TestOddNames(t *testing.T) {
