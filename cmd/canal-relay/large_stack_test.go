@@ -24,6 +24,7 @@ import (
 
 // TestStackLarge is the field cases ML-02 and ML-03: what is larger than the memory that a destination may hold.
 func TestStackLarge(t *testing.T) {
+	t.Setenv("GOMAXPROCS", "2") // the nodes' limits are for two cores: each more has a builder with buffers of its own
 	for _, server := range []string{"mysql", "mariadb"} {
 		t.Run("row/"+server, func(t *testing.T) { largeRow(t, server) })
 		t.Run("transaction/"+server, func(t *testing.T) { largeTransaction(t, server, 150e6, "SELECT REPEAT('pad ', 20)") })
