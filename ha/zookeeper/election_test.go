@@ -1,9 +1,12 @@
 package zookeeper_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"log/slog"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -461,6 +464,43 @@ func TestOwnerThatChangesTooOftenBacksOff(t *testing.T) {
 			t.Errorf("%d changes were counted, want 3 or more", a.elector.Changes())
 		}
 		a.stop()
+	})
+}
+
+// However often the owner has changed, nobody stays away from a destination for
+// much longer than a crash costs anyway, and each such wait is told once.
+func TestBackOffFromChangesIsShortAndTold(t *testing.T) {
+	bubble(t, func(t *testing.T, s *zktest.Server) {
+		var said bytes.Buffer
+		client := zookeeper.New(config(s, "a:1"), slog.New(slog.NewTextHandler(&said, nil)))
+		stop := run(t, client)
+		m := ha.NewMonitor(dest, client.Elector(dest, zookeeper.DefaultElectorConfig()), &starter{node: "a", log: newLog()}, ha.DefaultConfig(), quiet(t))
+		ctx, cancel := context.WithCancel(context.Background())
+		done := make(chan error, 1)
+		go func() { done <- m.Run(ctx) }()
+		settle(time.Second)
+		waited := 0
+		for range 10 {
+			began := time.Now()
+			s.Expire(owner(t, s).Owner)
+			settle(100 * time.Millisecond)
+			for _, ok := s.Get(runningAt); !ok; _, ok = s.Get(runningAt) {
+				settle(100 * time.Millisecond)
+			}
+			d := time.Since(began)
+			within(t, "a change of the owner", d, 0, 11*time.Second)
+			if d > 3*time.Second {
+				waited++
+			}
+		}
+		cancel()
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+		stop()
+		if n := strings.Count(said.String(), "the owner changes too often"); n != waited || n == 0 {
+			t.Errorf("it waited %d times and told so %d times:\n%s", waited, n, said.String())
+		}
 	})
 }
 

@@ -35,12 +35,13 @@ func DefaultElectorConfig() ElectorConfig {
 
 // A node backs off when the owner has changed flapTurns times within flapSpan
 // without a clean hand-over: by flapDelay, and by as much more for each further
-// time, up to flapMost.
+// time, up to flapMost. That is counted from the last change, and no more than
+// what a crash costs anyway: whoever comes next may be well.
 const (
 	flapTurns = 3
 	flapSpan  = time.Minute
 	flapDelay = 5 * time.Second
-	flapMost  = 30 * time.Second
+	flapMost  = 10 * time.Second
 )
 
 // heldLook is how often a node looks whether a destination is still held back.
@@ -61,6 +62,7 @@ type Elector struct {
 	gaveUp   time.Time   // when this node gave it up itself, until another owner is seen
 	turns    []time.Time // recent changes of the owner without a clean hand-over
 	changes  uint64      // all changes of the owner
+	stayed   time.Time   // until when it was said that this node stays away
 	said     string      // the error that was logged last
 }
 
@@ -300,6 +302,10 @@ func (e *Elector) due(ctx context.Context) (time.Time, error) {
 	}
 	if held := e.held(now); held.After(due) {
 		due = held
+		if held.After(e.stayed) {
+			e.stayed = held
+			e.log.Warn("the owner changes too often, waiting before the next attempt", "changes", len(e.turns), "within", flapSpan, "wait", due.Sub(now).Round(time.Millisecond))
+		}
 	}
 	return due, nil
 }
