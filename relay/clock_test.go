@@ -126,6 +126,41 @@ func TestBackOff(t *testing.T) {
 	})
 }
 
+// TestBackSoon: however long a source was away, it is read soon after it is
+// back.
+func TestBackSoon(t *testing.T) {
+	for _, outage := range []time.Duration{time.Second, 7 * time.Second, 25 * time.Second, 10 * time.Minute} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			attempts, began := 0, time.Now()
+			source := script(func(_ context.Context, from position.Position, h binlog.Handler) error {
+				attempts++
+				switch {
+				case attempts == 1:
+					if err := h.Begin(from); err != nil {
+						return err
+					}
+					return errors.New("the server shuts down")
+				case time.Since(began) < outage:
+					return fmt.Errorf("%w: connection refused", binlog.ErrAway)
+				}
+				cancel()
+				return nil
+			})
+			r := New(config(t, "", nil), position.Resume{Position: position.Position{File: "f", Offset: 4}}, source, nil, nil)
+			if err := r.Run(ctx); err != nil {
+				t.Fatal(err)
+			}
+			if late := time.Since(began) - outage; late > 3*time.Second {
+				t.Errorf("away for %v: asked again %v after that", outage, late)
+			}
+			if limit := 8 + int(outage/time.Second); attempts > limit {
+				t.Errorf("away for %v: %d attempts", outage, attempts)
+			}
+		})
+	}
+}
+
 // TestFirstFailure ends the run: what never began is the destination's state.
 func TestFirstFailure(t *testing.T) {
 	refusal := errors.New("no route")

@@ -34,6 +34,7 @@ const (
 
 	firstRetry = 100 * time.Millisecond
 	lastRetry  = 10 * time.Second
+	awayRetry  = 2 * time.Second  // the longest wait while nothing answers: to ask costs little, and it may be back any moment
 	steady     = 10 * time.Second // a connection that lived this long starts the back-off anew
 )
 
@@ -134,6 +135,9 @@ func (r *Relay) run(ctx context.Context) error {
 		}
 		if time.Since(began) > steady {
 			wait = r.retry
+		}
+		if errors.Is(err, binlog.ErrAway) {
+			wait = min(wait, awayRetry)
 		}
 		pause := wait/2 + rand.N(wait)
 		r.d.Unusual("reconnect")

@@ -2,7 +2,9 @@ package binlog_test
 
 import (
 	"errors"
+	"net"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/canal-relay/canal-relay/relay/binlog"
@@ -22,6 +24,7 @@ func TestNoLogin(t *testing.T) {
 	}{
 		{"127.0.0.1:1", "", binlog.ErrAway, "is a server running there? canal.instance.master.address names it"},
 		{strings.Repeat("n", 64) + ":3306", "", binlog.ErrAway, "canal.instance.master.address"}, // not a name: no name server is asked
+		{hangsUp(t), "", binlog.ErrAway, "is a server running there?"},
 		{s.Addr(), "topsecret", binlog.ErrDenied, "correct canal.instance.dbUsername or canal.instance.dbPassword"},
 	} {
 		c := config(s)
@@ -34,4 +37,25 @@ func TestNoLogin(t *testing.T) {
 			t.Errorf("%s: got %v", tt.addr, err)
 		}
 	}
+}
+
+// hangsUp is the address of what stands before a server that is not there: a
+// load balancer, or a port that is forwarded. It takes connections and ends them.
+func hangsUp(t *testing.T) string {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var work sync.WaitGroup
+	work.Go(func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			_ = c.Close()
+		}
+	})
+	t.Cleanup(func() { _ = l.Close(); work.Wait() })
+	return l.Addr().String()
 }

@@ -6,6 +6,8 @@ import (
 	"net"
 	"slices"
 
+	"github.com/go-mysql-org/go-mysql/mysql"
+
 	"github.com/canal-relay/canal-relay/relay/binlog/wire"
 )
 
@@ -47,7 +49,8 @@ func (c *Config) advise(err error) error {
 	switch {
 	case errors.As(err, &se) && slices.Contains(loginDenied, se.Code):
 		return fmt.Errorf("%w: %w: correct canal.instance.dbUsername or canal.instance.dbPassword, or have an administrator change the account", ErrDenied, err)
-	case errors.As(err, &op): // of a name that is not known, too
+	case errors.As(err, &op), // of a name that is not known, too
+		errors.Is(err, mysql.ErrBadConn): // taken and ended, as before a server that is not there
 		return fmt.Errorf("%w: %w: is a server running there? canal.instance.master.address names it", ErrAway, err)
 	}
 	return err
