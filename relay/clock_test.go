@@ -1,10 +1,13 @@
 package relay
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -133,6 +136,7 @@ func TestBackSoon(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			attempts, began := 0, time.Now()
+			var said bytes.Buffer
 			source := script(func(_ context.Context, from position.Position, h binlog.Handler) error {
 				attempts++
 				switch {
@@ -147,9 +151,12 @@ func TestBackSoon(t *testing.T) {
 				cancel()
 				return nil
 			})
-			r := New(config(t, "", nil), position.Resume{Position: position.Position{File: "f", Offset: 4}}, source, nil, nil)
+			r := New(config(t, "", nil), position.Resume{Position: position.Position{File: "f", Offset: 4}}, source, nil, slog.New(slog.NewTextHandler(&said, nil)))
 			if err := r.Run(ctx); err != nil {
 				t.Fatal(err)
+			}
+			if n, limit := strings.Count(said.String(), "lost the source"), 2+int(outage/lastRetry); n < 2 || n > limit {
+				t.Errorf("away for %v: said %d times, want 2 to %d", outage, n, limit)
 			}
 			if late := time.Since(began) - outage; late > 3*time.Second {
 				t.Errorf("away for %v: asked again %v after that", outage, late)

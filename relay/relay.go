@@ -121,6 +121,7 @@ func (r *Relay) Run(ctx context.Context) error {
 func (r *Relay) run(ctx context.Context) error {
 	a := newAssembler(ctx, r)
 	wait := r.retry
+	said, at := "", time.Time{} // of the outage: the same once in lastRetry
 	for attempt := 1; ; attempt++ {
 		began := time.Now()
 		a.failed = nil
@@ -141,7 +142,10 @@ func (r *Relay) run(ctx context.Context) error {
 		}
 		pause := wait/2 + rand.N(wait)
 		r.d.Unusual("reconnect")
-		r.log.Warn("lost the source, connecting again", "error", err, "wait", pause, "file", r.from.File, "offset", r.from.Offset)
+		if why := err.Error(); why != said || time.Since(at) >= lastRetry {
+			said, at = why, time.Now()
+			r.log.Warn("lost the source, connecting again", "error", err, "wait", pause, "file", r.from.File, "offset", r.from.Offset)
+		}
 		select {
 		case <-time.After(pause):
 		case <-ctx.Done():

@@ -58,6 +58,13 @@ func (l *netLink) mend() {
 	l.flows.Broadcast()
 }
 
+// redirect lets new connections go elsewhere.
+func (l *netLink) redirect(upstream string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.upstream = upstream
+}
+
 // reset breaks all connections.
 func (l *netLink) reset() {
 	l.mu.Lock()
@@ -85,7 +92,10 @@ func (l *netLink) accept() {
 			return
 		}
 		l.work.Go(func() {
-			server, err := net.DialTimeout("tcp", l.upstream, 5*time.Second)
+			l.mu.Lock()
+			upstream := l.upstream
+			l.mu.Unlock()
+			server, err := net.DialTimeout("tcp", upstream, 5*time.Second)
 			if err != nil {
 				_ = client.Close()
 				return
