@@ -16,6 +16,7 @@ import (
 
 	"github.com/canal-relay/canal-relay/relay/binlog"
 	"github.com/canal-relay/canal-relay/relay/event"
+	"github.com/canal-relay/canal-relay/relay/outage"
 	"github.com/canal-relay/canal-relay/relay/position"
 )
 
@@ -116,15 +117,15 @@ func TestBackOff(t *testing.T) {
 		if err := r.Run(ctx); err != nil {
 			t.Fatal(err)
 		}
-		want := firstRetry
+		want := outage.First
 		for i, p := range pauses[1:] {
 			if i == 11 {
-				want = firstRetry
+				want = outage.First
 			}
 			if p < want/2 || p > want*3/2 {
 				t.Errorf("pause %d: %v, want about %v", i, p, want)
 			}
-			want = min(2*want, lastRetry)
+			want = min(2*want, outage.Last)
 		}
 	})
 }
@@ -132,7 +133,7 @@ func TestBackOff(t *testing.T) {
 // TestBackSoon: however long a source was away, it is read soon after it is
 // back.
 func TestBackSoon(t *testing.T) {
-	for _, outage := range []time.Duration{time.Second, 7 * time.Second, 25 * time.Second, 10 * time.Minute} {
+	for _, away := range []time.Duration{time.Second, 7 * time.Second, 25 * time.Second, 10 * time.Minute} {
 		synctest.Test(t, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			attempts, began := 0, time.Now()
@@ -145,7 +146,7 @@ func TestBackSoon(t *testing.T) {
 						return err
 					}
 					return errors.New("the server shuts down")
-				case time.Since(began) < outage:
+				case time.Since(began) < away:
 					return fmt.Errorf("%w: connection refused", binlog.ErrAway)
 				}
 				cancel()
@@ -155,14 +156,14 @@ func TestBackSoon(t *testing.T) {
 			if err := r.Run(ctx); err != nil {
 				t.Fatal(err)
 			}
-			if n, limit := strings.Count(said.String(), "lost the source"), 2+int(outage/lastRetry); n < 2 || n > limit {
-				t.Errorf("away for %v: said %d times, want 2 to %d", outage, n, limit)
+			if n, limit := strings.Count(said.String(), "lost the source"), 2+int(away/outage.Last); n < 2 || n > limit {
+				t.Errorf("away for %v: said %d times, want 2 to %d", away, n, limit)
 			}
-			if late := time.Since(began) - outage; late > 3*time.Second {
-				t.Errorf("away for %v: asked again %v after that", outage, late)
+			if late := time.Since(began) - away; late > 3*time.Second {
+				t.Errorf("away for %v: asked again %v after that", away, late)
 			}
-			if limit := 8 + int(outage/time.Second); attempts > limit {
-				t.Errorf("away for %v: %d attempts", outage, attempts)
+			if limit := 8 + int(away/time.Second); attempts > limit {
+				t.Errorf("away for %v: %d attempts", away, attempts)
 			}
 		})
 	}

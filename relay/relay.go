@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"log/slog"
-	"math/rand/v2"
 	"time"
 
 	"github.com/canal-relay/canal-relay/metrics"
@@ -13,6 +12,7 @@ import (
 	"github.com/canal-relay/canal-relay/relay/buffer"
 	"github.com/canal-relay/canal-relay/relay/event"
 	"github.com/canal-relay/canal-relay/relay/filter"
+	"github.com/canal-relay/canal-relay/relay/outage"
 	"github.com/canal-relay/canal-relay/relay/position"
 	"github.com/canal-relay/canal-relay/relay/schema"
 )
@@ -29,14 +29,8 @@ const (
 	StatementStop = "stop" // ends the term
 )
 
-const (
-	firstAttempts = 3 // connections that may break before a stream begins
-
-	firstRetry = 100 * time.Millisecond
-	lastRetry  = 10 * time.Second
-	awayRetry  = 2 * time.Second  // the longest wait while nothing answers: to ask costs little, and it may be back any moment
-	steady     = 10 * time.Second // a connection that lived this long starts the back-off anew
-)
+// firstAttempts are the connections that may break before a stream begins.
+const firstAttempts = 3
 
 // Config is what a Relay reads and how much it holds.
 type Config struct {
@@ -81,7 +75,7 @@ type Relay struct {
 	skip string // position.Resume.Skip
 
 	batches uint64
-	retry   time.Duration // the first wait of the back-off
+	outage  outage.Outage
 }
 
 // New returns a Relay that continues at from, or, when that names no position,
@@ -97,7 +91,7 @@ func New(c Config, from position.Resume, events binlog.Events, d *metrics.Destin
 	if l == nil {
 		l = slog.New(slog.DiscardHandler)
 	}
-	return &Relay{c: c, events: events, d: d, log: l, buf: buffer.New(c.Memory), from: from.Position, rows: from.Sent, skip: from.Skip, retry: firstRetry}
+	return &Relay{c: c, events: events, d: d, log: l, buf: buffer.New(c.Memory), from: from.Position, rows: from.Sent, skip: from.Skip}
 }
 
 // Run streams until the context ends (nil), the files end (io.EOF) or nothing
@@ -120,8 +114,6 @@ func (r *Relay) Run(ctx context.Context) error {
 
 func (r *Relay) run(ctx context.Context) error {
 	a := newAssembler(ctx, r)
-	wait := r.retry
-	said, at := "", time.Time{} // of the outage: the same once in lastRetry
 	for attempt := 1; ; attempt++ {
 		began := time.Now()
 		a.failed = nil
@@ -134,16 +126,9 @@ func (r *Relay) run(ctx context.Context) error {
 		case !a.begun && (attempt == firstAttempts || errors.Is(err, binlog.ErrAway)), fatal(err, a.failed):
 			return err
 		}
-		if time.Since(began) > steady {
-			wait = r.retry
-		}
-		if errors.Is(err, binlog.ErrAway) {
-			wait = min(wait, awayRetry)
-		}
-		pause := wait/2 + rand.N(wait)
+		pause, tell := r.outage.Wait(time.Since(began), err, errors.Is(err, binlog.ErrAway))
 		r.d.Unusual("reconnect")
-		if why := err.Error(); why != said || time.Since(at) >= lastRetry {
-			said, at = why, time.Now()
+		if tell {
 			r.log.Warn("lost the source, connecting again", "error", err, "wait", pause, "file", r.from.File, "offset", r.from.Offset)
 		}
 		select {
@@ -151,7 +136,6 @@ func (r *Relay) run(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		}
-		wait = min(2*wait, lastRetry)
 	}
 }
 

@@ -40,7 +40,7 @@ func follow(t *testing.T, r *Relay, enough func([]seen) bool, each func(*event.B
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	r.retry = time.Millisecond
+	r.outage.First = time.Millisecond
 	var group errgroup.Group
 	group.Go(func() error { return r.Run(ctx) })
 	var all []seen
