@@ -185,14 +185,9 @@ func TestFailuresLeaveNothing(t *testing.T) {
 	for range 100 {
 		once()
 	}
-	defer func() {
-		if n := openFiles(t); n > files+5 {
-			t.Errorf("%d files open before, %d after", files, n)
-		}
-	}()
-	for end := time.Now().Add(30 * time.Second); runtime.NumGoroutine() > before+5; time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(30 * time.Second); runtime.NumGoroutine() > before+5 || openFiles(t) > files+5; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("%d goroutines before, %d after 500 failures", before, runtime.NumGoroutine())
+			t.Fatalf("%d goroutines and %d files before, %d and %d after 500 failures", before, files, runtime.NumGoroutine(), openFiles(t))
 		}
 	}
 }
