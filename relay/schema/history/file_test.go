@@ -1,6 +1,7 @@
 package history
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -66,6 +67,70 @@ func TestFileIsTrimmed(t *testing.T) {
 		got, err := f.Load(t.Context(), position.Position{})
 		if err != nil || !cmp.Equal(got, entries[1:]) {
 			t.Errorf("%v\n%s", err, cmp.Diff(entries[1:], got))
+		}
+	}
+}
+
+// TestFileCutShort: the disk was full, or the power went, while the file was made. What there is of it holds no entry yet,
+// and it is made anew.
+func TestFileCutShort(t *testing.T) {
+	whole := filepath.Join(t.TempDir(), "whole.db")
+	f := NewFile(whole)
+	if _, err := f.Load(t.Context(), position.Position{}); err != nil {
+		t.Fatal(err)
+	}
+	f.Close()
+	made, err := os.ReadFile(whole)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, size := range []int{0, 100, 4096, 8192, 12288, len(made) - 1} {
+		path := filepath.Join(t.TempDir(), "schema.db")
+		if err := os.WriteFile(path, made[:size], 0o600); err != nil {
+			t.Fatal(err)
+		}
+		f := NewFile(path)
+		e := schema.Entry{SQL: "CREATE TABLE t (id INT)"}
+		if err := f.Append(t.Context(), e); err != nil {
+			t.Errorf("%d bytes: %v", size, err)
+			continue
+		}
+		f.Close()
+		f = NewFile(path)
+		if entries, err := f.Load(t.Context(), position.Position{}); err != nil || len(entries) != 1 {
+			t.Errorf("%d bytes: %v, %v", size, entries, err)
+		}
+		f.Close()
+	}
+}
+
+// TestFileDamaged: a file whose end is gone, or that is something else, is a named error of its destination, each time, and
+// not the end of the process.
+func TestFileDamaged(t *testing.T) {
+	whole := filepath.Join(t.TempDir(), "whole.db")
+	f := NewFile(whole)
+	for range 30 {
+		if err := f.Append(t.Context(), schema.Entry{SQL: strings.Repeat("x", 4000)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f.Close()
+	made, err := os.ReadFile(whole)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, content := range map[string][]byte{"end": made[:5*4096], "other": make([]byte, 1<<20)} {
+		path := filepath.Join(t.TempDir(), "schema.db")
+		if err := os.WriteFile(path, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			f := NewFile(path)
+			_, err := f.Load(t.Context(), position.Position{})
+			if err == nil || !strings.Contains(err.Error(), path) || strings.Contains(err.Error(), "another process") {
+				t.Errorf("%s: %v", name, err)
+			}
+			f.Close()
 		}
 	}
 }
