@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"github.com/go-mysql-org/go-mysql/client"
 
 	"github.com/canal-relay/canal-relay/relay/binlog"
+	"github.com/canal-relay/canal-relay/relay/event"
 	"github.com/canal-relay/canal-relay/relay/position"
 )
 
@@ -177,4 +179,83 @@ func TestStackLocate(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestStackLargeEvents, case ML-03: events that fill packets of 2^24-1 bytes exactly, or by a byte more or less, and one of
+// 200 MB, come whole, and so does what follows.
+func TestStackLargeEvents(t *testing.T) {
+	const packet = 1<<24 - 1
+	live(t, func(t *testing.T, admin *client.Conn, c binlog.Config) {
+		db := fmt.Sprintf("relay_large_%d", os.Getpid())
+		execute(t, admin, "SET @usual = @@global.max_allowed_packet", "SET GLOBAL max_allowed_packet = 1073741824")
+		defer execute(t, admin, "SET GLOBAL max_allowed_packet = @usual")
+		writer, err := client.Connect(c.Addr, os.Getenv("CANAL_RELAY_DB_ADMIN_USER"), os.Getenv("CANAL_RELAY_DB_ADMIN_PASSWORD"), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer writer.Close()
+		execute(t, writer, "CREATE DATABASE "+db, "USE "+db, "CREATE TABLE t (id INT PRIMARY KEY, v LONGTEXT)")
+		defer execute(t, admin, "DROP DATABASE "+db)
+		insert := func(id, size int) {
+			execute(t, writer, fmt.Sprintf("INSERT INTO t VALUES (%d, REPEAT('x', %d))", id, size))
+		}
+		from, err := newReader(t, c).Locate(t.Context(), binlog.Start{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		insert(0, 1000)
+		overhead := rowEvents(t, admin, from)[0] - 1000
+		largest := 200_000_000
+		if strings.HasSuffix(t.Name(), "mariadb") {
+			largest = 40_000_000 // the way is the same
+		}
+		sizes, events := []int{1000, largest, 1}, []int{packet - 2, packet - 1, packet, 2*packet - 1} // before each of which stands one byte
+		for _, n := range events {
+			sizes = append(sizes, n-overhead)
+		}
+		for id, n := range sizes[1:] {
+			insert(id+1, n)
+		}
+		insert(len(sizes), 1)
+		if logged := rowEvents(t, admin, from); !slices.Equal(logged[3:7], events) {
+			t.Fatalf("the server logged events of %d bytes, want %d", logged, events)
+		}
+		var got []int
+		cfg := config(t, db+`\..*`, newReader(t, c))
+		r := New(cfg, position.Resume{Position: from}, newReader(t, c), nil, nil)
+		follow(t, r, func([]seen) bool { return len(got) > len(sizes) }, func(b *event.Batch) {
+			for i := range b.Changes {
+				image := b.Changes[i].Image
+				if len(image) == 0 {
+					continue // MariaDB's statements
+				}
+				n := len(image) - bytes.IndexByte(image, 'x')
+				got = append(got, n)
+				if bytes.Count(image, []byte("x")) != n {
+					t.Errorf("a value of %d bytes is damaged", n)
+				}
+			}
+		})
+		if want := append(sizes, 1); !slices.Equal(got, want) {
+			t.Errorf("values of %d bytes, want %d", got, want)
+		}
+	})
+}
+
+// rowEvents are the sizes of the row events behind a position.
+func rowEvents(t *testing.T, admin *client.Conn, from position.Position) (sizes []int) {
+	t.Helper()
+	r, err := admin.Execute(fmt.Sprintf("SHOW BINLOG EVENTS IN '%s' FROM %d", from.File, from.Offset))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range r.RowNumber() {
+		kind, _ := r.GetString(i, 2)
+		begin, _ := r.GetInt(i, 1)
+		end, _ := r.GetInt(i, 4)
+		if strings.HasPrefix(kind, "Write_rows") {
+			sizes = append(sizes, int(end-begin))
+		}
+	}
+	return sizes
 }

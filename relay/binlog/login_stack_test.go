@@ -283,3 +283,19 @@ func TestStackSideConnection(t *testing.T) {
 		}
 	}
 }
+
+// TestStackCompression, case ML-03: a server that takes only compressed connections says so, and that is told; with compression
+// allowed the stream goes without it.
+func TestStackCompression(t *testing.T) {
+	s := newServer(t, "MYSQL")
+	s.account("secret")
+	defer s.exec("SET GLOBAL protocol_compression_algorithms = DEFAULT")
+	s.exec("SET GLOBAL protocol_compression_algorithms = 'zlib,zstd,uncompressed'")
+	if err := s.streams(s.config("secret")); err != nil {
+		t.Error(err)
+	}
+	s.exec("SET GLOBAL protocol_compression_algorithms = 'zlib'")
+	if _, err := open(t, s.config("secret")).Check(t.Context()); err == nil || !strings.Contains(err.Error(), "compression") {
+		t.Errorf("only with compression: %v", err)
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/go-mysql-org/go-mysql/mysql"
@@ -277,4 +278,70 @@ func FuzzParse(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestPayloadsOfTen, case ML-02: ten destinations inflate at once what was compressed over a large window, as level 22 does.
+// Each holds its window and little more, and all of that is let go of.
+func TestPayloadsOfTen(t *testing.T) {
+	const destinations, window, content, more = 10, 16 << 20, 40 << 20, 2 << 20
+	one := wrap(replication.ROWS_QUERY_EVENT, append([]byte{0}, strings.Repeat("y", 64<<10)...), false)
+	var body bytes.Buffer
+	z, err := zstd.NewWriter(&body, zstd.WithWindowSize(window), zstd.WithEncoderConcurrency(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	events := content / len(one)
+	for range events {
+		if _, err := z.Write(one); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	raw := payload([]byte{0}, body.Bytes())
+	held := func() int64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	before := held()
+	var all, halfway sync.WaitGroup
+	halfway.Add(destinations)
+	measured := make(chan struct{})
+	parsers := make([]*Parser, destinations)
+	for i := range parsers {
+		parsers[i] = formatted(t)
+		all.Go(func() {
+			there := sync.OnceFunc(halfway.Done)
+			defer there()
+			e, err := parsers[i].Parse(raw)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			n := 0
+			err = e.Event.(*Payload).Events(func(*replication.BinlogEvent) error {
+				if n++; n == events/2 {
+					there()
+					<-measured
+				}
+				return nil
+			})
+			if err != nil || n != events {
+				t.Errorf("%d events of %d, %v", n, events, err)
+			}
+		})
+	}
+	halfway.Wait()
+	if now, most := held()-before, int64(destinations*(window+more)); now > most {
+		t.Errorf("%d bytes held at a time, want %d at most", now, most)
+	}
+	close(measured)
+	all.Wait()
+	if left := held() - before; left > more {
+		t.Errorf("%d bytes held at the end", left)
+	}
+	runtime.KeepAlive(parsers)
 }
