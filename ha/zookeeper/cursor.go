@@ -231,6 +231,20 @@ func (k *Cursor) Save(ctx context.Context, p position.Position) error {
 	return fmt.Errorf("save cursor: %w", err)
 }
 
+// Import stores, where there is no cursor, a position that was kept elsewhere, as
+// it was written there: by somebody else, or under another delivery.
+func (k *Cursor) Import(ctx context.Context, saved position.Saved) error {
+	own := k.config
+	defer func() { k.config = own }()
+	if k.config.Delivery = saved.Delivery; !saved.Foreign {
+		return k.Save(ctx, saved.Position)
+	}
+	path, data := k.c.session.Path(cursorPath(k.destination)), k.attempt(saved.Position, 0, false).cursor
+	_, err := session.Call(ctx, k.c.session, func(conn *zk.Conn) (string, error) { return conn.Create(path, data, 0, k.c.session.ACL()) })
+	k.cursor.exists = err == nil
+	return err
+}
+
 // obeyed reports whether the order that was found was carried out and stands
 // there still: an operator may have taken it back, or given another one.
 func (k *Cursor) obeyed(ctx context.Context) (bool, error) {

@@ -8,7 +8,7 @@ import (
 	"os"
 	"sync"
 
-	"github.com/canal-relay/canal-relay/mqstarter"
+	"github.com/canal-relay/canal-relay/ha/zookeeper"
 	"github.com/canal-relay/canal-relay/relay/position"
 )
 
@@ -16,7 +16,7 @@ import (
 // without ZooKeeper (Canal or this one) left in its meta.dat. Only the owner of a
 // destination loads its cursor, and so only the owner imports.
 type importedCursor struct {
-	mqstarter.Cursor
+	*zookeeper.Cursor
 	file *position.File
 	path string // of the meta.dat
 	log  *slog.Logger
@@ -24,7 +24,7 @@ type importedCursor struct {
 }
 
 // Load reads the position. Where ZooKeeper has none, that of the meta.dat is
-// stored there, and the file renamed; where it has one, the file is left alone.
+// stored there, as who wrote it had it, and the file renamed; where it has one, the file is left alone.
 func (c *importedCursor) Load(ctx context.Context) (position.Saved, error) {
 	saved, err := c.Cursor.Load(ctx)
 	if err != nil && !errors.Is(err, position.ErrNone) {
@@ -46,7 +46,7 @@ func (c *importedCursor) Load(ctx context.Context) (position.Saved, error) {
 	case fileErr != nil:
 		return saved, fmt.Errorf("ZooKeeper has no position, and that of %s cannot be taken over: %w: mend or remove the file", c.path, fileErr)
 	}
-	if err := c.Save(ctx, left.Position); err != nil {
+	if err := c.Import(ctx, left); err != nil {
 		return saved, fmt.Errorf("take over the position of %s: %w", c.path, err)
 	}
 	const imported = ".imported"

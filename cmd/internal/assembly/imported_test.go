@@ -18,18 +18,68 @@ import (
 // canalMeta is a meta.dat as Canal writes it.
 const canalMeta = `{"clientDatas":[{"clientIdentity":{"clientId":1001,"destination":"shop","filter":""},"cursor":{"identity":{"slaveId":-1,"sourceAddress":{"address":"localhost","port":3306}},"postion":{"gtid":"","included":false,"journalName":"mysql-bin.000003","position":1234,"serverId":1,"timestamp":1700000000000}}}],"destination":"shop"}`
 
-func TestMetaFileIsTakenOverOnce(t *testing.T) {
+// start runs a client in a ZooKeeper of its own until the test ends.
+func start(t *testing.T) (*zktest.Server, *zookeeper.Client, context.Context) {
 	s := zktest.Start(t)
 	c := zookeeper.DefaultConfig()
 	c.Servers, c.ID = s.Addr(), "a:1"
 	client := zookeeper.New(c, slog.New(slog.DiscardHandler))
-	ctx, cancel := context.WithCancel(t.Context())
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	done := make(chan struct{})
 	go func() { defer close(done); _ = client.Run(ctx) }()
-	defer func() { cancel(); <-done }()
-	loading, cancelLoad := context.WithTimeout(ctx, 30*time.Second)
-	defer cancelLoad()
+	t.Cleanup(func() { cancel(); <-done })
+	return s, client, ctx
+}
 
+// TestMetaFileKeepsItsWriter: who wrote the position decides in exactly-once whether it outdoes what readers have, also when
+// the term that took it over ends before it saves its own.
+func TestMetaFileKeepsItsWriter(t *testing.T) {
+	_, client, ctx := start(t)
+	here := position.Position{File: "mysql-bin.000003", Offset: 1234}
+	for name, saved := range map[string]position.Saved{
+		"canal": {Foreign: true}, "at-least-once": {}, "exactly-once": {Delivery: position.ExactlyOnce},
+	} {
+		path := filepath.Join(t.TempDir(), "meta.dat")
+		if saved.Foreign {
+			if err := os.WriteFile(path, []byte(strings.ReplaceAll(canalMeta, "shop", name)), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		} else {
+			left := position.NewFile(path, name, false, "")
+			left.Delivery = saved.Delivery
+			if _, err := left.Set(ctx, here, "a test"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		cursor := func() *importedCursor {
+			return &importedCursor{Cursor: client.Cursor(name, zookeeper.CursorConfig{Delivery: position.ExactlyOnce}),
+				file: position.NewFile(path, name, false, ""), path: path, log: slog.New(slog.DiscardHandler)}
+		}
+		k := cursor()
+		first, err := k.Load(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := cursor().Load(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for when, got := range map[string]position.Saved{"at once": first, "later": again} {
+			if got.Foreign != saved.Foreign || got.Delivery != saved.Delivery || got.File != here.File || got.Offset != here.Offset {
+				t.Errorf("%s, %s: %+v", name, when, got)
+			}
+		}
+		if err := k.Save(ctx, here); err != nil {
+			t.Errorf("%s: save: %v", name, err)
+		}
+		if got, err := cursor().Load(ctx); err != nil || got.Foreign || got.Delivery != position.ExactlyOnce {
+			t.Errorf("%s, saved: %+v, %v", name, got, err)
+		}
+	}
+}
+
+func TestMetaFileIsTakenOverOnce(t *testing.T) {
+	s, client, loading := start(t)
 	path := filepath.Join(t.TempDir(), "meta.dat")
 	var said bytes.Buffer
 	cursor := func() *importedCursor {
