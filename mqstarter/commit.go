@@ -88,7 +88,7 @@ func (t *term) release(p *parcel) {
 	c.busy = true
 	if !p.Resume.IsZero() {
 		c.position, c.moved = p.Resume, true
-		if p.batch.Skipped {
+		if p.batch.Skipped && t.cursor != nil {
 			t.cursor.Skipped()
 		}
 	}

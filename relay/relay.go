@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/canal-relay/canal-relay/metrics"
@@ -71,8 +72,8 @@ type Relay struct {
 	// many rows of which transaction behind it are not to be repeated.
 	from position.Position
 	rows uint64
-	tx   []byte // empty when only the number is known
-	skip string // position.Resume.Skip
+	tx   []byte   // empty when only the number is known
+	skip []string // position.Resume.Skip
 
 	batches uint64
 	outage  outage.Outage
@@ -91,7 +92,7 @@ func New(c Config, from position.Resume, events binlog.Events, d *metrics.Destin
 	if l == nil {
 		l = slog.New(slog.DiscardHandler)
 	}
-	return &Relay{c: c, events: events, d: d, log: l, buf: buffer.New(c.Memory), from: from.Position, rows: from.Sent, skip: from.Skip}
+	return &Relay{c: c, events: events, d: d, log: l, buf: buffer.New(c.Memory), from: from.Position, rows: from.Sent, skip: strings.Fields(from.Skip)}
 }
 
 // Run streams until the context ends (nil), the files end (io.EOF) or nothing

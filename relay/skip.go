@@ -2,6 +2,7 @@ package relay
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/go-mysql-org/go-mysql/replication"
 
@@ -12,13 +13,15 @@ import (
 // leaveOut reports whether an operator ordered to leave an event, or all of the
 // open transaction, out.
 func (a *assembler) leaveOut(e *replication.BinlogEvent, text track.Text) bool {
-	if a.r.skip == "" {
+	if len(a.r.skip) == 0 {
 		return false
 	}
-	at := a.at()
-	whole := a.r.skip == string(a.track.Tx)
-	if !whole && a.r.skip != fmt.Sprintf("%s:%d", at.file, at.start) {
-		return false
+	at, order := a.at(), string(a.track.Tx)
+	whole := slices.Contains(a.r.skip, order)
+	if !whole {
+		if order = fmt.Sprintf("%s:%d", at.file, at.start); !slices.Contains(a.r.skip, order) {
+			return false
+		}
 	}
 	switch e.Event.(type) {
 	case *replication.RowsEvent:
@@ -33,7 +36,7 @@ func (a *assembler) leaveOut(e *replication.BinlogEvent, text track.Text) bool {
 	}
 	a.skipped = true
 	a.r.d.Unusual("skipped_by_order")
-	a.r.log.Warn("an event is left out, as an operator ordered", "order", a.r.skip, "event", e.Header.EventType.String(),
+	a.r.log.Warn("an event is left out, as an operator ordered", "order", order, "event", e.Header.EventType.String(),
 		"file", at.file, "offset", at.start, "transaction", string(a.track.Tx))
 	return true
 }

@@ -49,6 +49,7 @@ func TestLeaveOut(t *testing.T) {
 		{"a transaction", binlogtest.UUID + ":2", without(1, 4), ":2"},
 		{"a statement", place(6), without(6, 7), ":4"},
 		{"a transaction of one statement", binlogtest.UUID + ":4", without(6, 7), ":4"},
+		{"several", place(2) + " " + place(6), without(2, 3)[:len(without(2, 3))-len(all[6])-len(all[7])-2] + " " + all[7], ":2 :4"},
 		{"another file", "binlog.000002" + strings.TrimPrefix(place(2), l.Name), without(0, 0), ""},
 		{"the middle of an event", place(2) + "0", without(0, 0), ""},
 	} {
@@ -58,8 +59,8 @@ func TestLeaveOut(t *testing.T) {
 				t.Errorf("changes\n%s\nwant\n%s", strings.Join(got, " "), c.want)
 			}
 			want := ""
-			if c.tx != "" {
-				want = binlogtest.UUID + ":1-" + c.tx[1:]
+			for _, tx := range strings.Fields(c.tx) {
+				want += binlogtest.UUID + ":1-" + tx[1:]
 			}
 			if c.tx == ":1" {
 				want = binlogtest.UUID + c.tx

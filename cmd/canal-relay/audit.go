@@ -15,7 +15,9 @@ import (
 	"github.com/canal-relay/canal-relay/cmd/internal/config/scan"
 	"github.com/canal-relay/canal-relay/cmd/internal/exit"
 	"github.com/canal-relay/canal-relay/cmd/internal/operate"
+	"github.com/canal-relay/canal-relay/ha/zookeeper"
 	"github.com/canal-relay/canal-relay/mqstarter/kafka/topicreader"
+	"github.com/canal-relay/canal-relay/relay/position"
 )
 
 // What a reader sees of Kafka transactions, by the names that consumers know.
@@ -31,6 +33,7 @@ type auditing struct {
 	topics               []string
 	from, to, sourceFrom string
 	isolation            string
+	leftOut              []string
 	source, once, json   bool
 }
 
@@ -50,6 +53,9 @@ file or from --source-from on, and every change is looked for in its topic and
 partition, by position and content. Records without headers (canal.relay.headers =
 false, or Canal's) are judged by their rows' keys: an UPDATE must find the row as
 the messages before it left it.
+
+What operators had left out with cursor skip is told as such, and is no gap. The
+latest of these orders stand in ZooKeeper; name older ones with --left-out.
 
 Memory is bounded: the latest four million records are remembered to know repeats
 again, the latest 262,144 transactions to count their rows, and ten million keys.
@@ -72,6 +78,7 @@ audit could not be made.`,
 	flags.StringVar(&a.isolation, "isolation", "", "read_committed passes over what transactions did not commit, read_uncommitted does not; default: the former with canal.relay.delivery=exactly-once")
 	flags.BoolVar(&a.source, "source", false, "compare with the source's binlog, change by change")
 	flags.StringVar(&a.sourceFrom, "source-from", "", "with --source: begin at FILE:OFFSET, FILE or a GTID set instead of the oldest file")
+	flags.StringArrayVar(&a.leftOut, "left-out", nil, "with --source: an order of cursor skip that ZooKeeper no longer knows (may be repeated)")
 	flags.BoolVar(&a.once, "no-repeats", false, "any repeat is a fault; so it is in exactly-once for those who read what is committed")
 	flags.BoolVar(&a.json, "json", false, "print JSON instead of text")
 	return cmd
@@ -97,8 +104,9 @@ func (a *auditing) run(ctx context.Context) error {
 	if err != nil {
 		return usage(err)
 	}
+	orders := a.orders(ctx, node, i)
 	if a.source {
-		s := newSourceReading(ctx, i.ForTail(), a.sourceFrom, a.stderr)
+		s := newSourceReading(ctx, i.ForTail(), a.sourceFrom, orders, a.stderr)
 		defer s.stop()
 		o.Source = s.next
 	}
@@ -106,6 +114,7 @@ func (a *auditing) run(ctx context.Context) error {
 	if err != nil {
 		return failed(fmt.Errorf("audit %s: %w", i.Name, err))
 	}
+	report.LeftOut = orders
 	if a.json {
 		enc := json.NewEncoder(a.stdout)
 		enc.SetEscapeHTML(false)
@@ -120,6 +129,29 @@ func (a *auditing) run(ctx context.Context) error {
 	return err
 }
 
+// orders are what was left out because an operator wanted it so.
+func (a *auditing) orders(ctx context.Context, node *config.Node, i *config.Instance) (all []audit.LeftOut) {
+	for _, at := range a.leftOut {
+		all = append(all, audit.LeftOut{At: at})
+	}
+	if node.ZooKeeper == "" {
+		return all
+	}
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	defer cancel()
+	seen, err := zookeeper.Survey(ctx, zookeeperConfig(node).Config, i.Name)
+	if err != nil {
+		fmt.Fprintf(a.stderr, "what was left out by order is not known: %v\n", err)
+		return all
+	}
+	for _, past := range seen[0].State.Past {
+		if at, why, ok := position.LeftOut(past.Reason); ok {
+			all = append(all, audit.LeftOut{At: at, Reason: why})
+		}
+	}
+	return all
+}
+
 // options are what the flags and the configuration say.
 func (a *auditing) options(i *config.Instance) (audit.Options, error) {
 	o := audit.Options{Destination: i.Name, Once: a.once, Topics: topicreader.Config{Kafka: i.Kafka, Topics: a.topics}}
@@ -127,10 +159,10 @@ func (a *auditing) options(i *config.Instance) (audit.Options, error) {
 		o.Read = audit.Packet
 	}
 	if len(o.Topics.Topics) == 0 {
-		o.Topics.Topics = slices.Sorted(maps.Keys(i.Kafka.Topics))
+		o.Topics.Topics = slices.DeleteFunc(slices.Sorted(maps.Keys(i.Kafka.Topics)), func(topic string) bool { return topic == i.Kafka.DeadLetters })
 	}
 	if len(o.Topics.Topics) == 0 {
-		return o, errors.New("the topics depend on tables (canal.mq.dynamicTopic): name them with --topic")
+		return o, errors.New("the topics depend on tables (canal.mq.dynamicTopic): name each that is to be audited with --topic")
 	}
 	switch a.isolation {
 	case readCommitted:
@@ -142,6 +174,8 @@ func (a *auditing) options(i *config.Instance) (audit.Options, error) {
 	switch {
 	case a.sourceFrom != "" && !a.source:
 		return o, errors.New("--source-from is for --source")
+	case len(a.leftOut) > 0 && !a.source:
+		return o, errors.New("--left-out is for --source")
 	case a.source && i.Starter.Packets != nil:
 		return o, errors.New("--source compares flat messages: with canal.mq.flatMessage=false headers have to do")
 	case a.source && !i.Starter.Headers:

@@ -80,7 +80,9 @@ func TestAuditUsage(t *testing.T) {
 		{nil, []string{"--source-from", "binlog.000001"}, "--source-from is for --source"},
 		{map[string]string{"canal.mq.flatMessage": "false"}, []string{"--source"}, "canal.mq.flatMessage=false"},
 		{map[string]string{"canal.relay.headers": "false"}, []string{"--source"}, "canal.relay.headers is false"},
-		{map[string]string{"canal.mq.dynamicTopic": `.*\..*`}, nil, "name them with --topic"},
+		{map[string]string{"canal.mq.dynamicTopic": `.*\..*`}, nil, "name each that is to be audited with --topic"},
+		{map[string]string{"canal.mq.dynamicTopic": `.*\..*`, "canal.relay.oversize": "dead-letter"}, nil, "name each that is to be audited with --topic"},
+		{nil, []string{"--left-out", "binlog.000001:4"}, "--left-out is for --source"},
 		{nil, []string{"--destination", "other"}, `no destination "other"`},
 	} {
 		if _, errs, code := audited(t, c.keys, 3, 3, c.args...); code != exitUsage || !strings.Contains(errs, c.want) {

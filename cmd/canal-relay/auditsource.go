@@ -23,6 +23,7 @@ import (
 type sourceReading struct {
 	i       config.Instance
 	from    string
+	orders  string // of cursor skip, as position.Resume.Skip
 	log     *slog.Logger
 	changes chan audit.Change
 	err     error // why changes was closed
@@ -31,9 +32,12 @@ type sourceReading struct {
 	cancel  context.CancelFunc
 }
 
-func newSourceReading(ctx context.Context, i config.Instance, from string, stderr io.Writer) *sourceReading {
+func newSourceReading(ctx context.Context, i config.Instance, from string, orders []audit.LeftOut, stderr io.Writer) *sourceReading {
 	s := &sourceReading{i: i, from: from, log: slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
 		changes: make(chan audit.Change, 1024)}
+	for _, o := range orders {
+		s.orders += o.At + " "
+	}
 	s.ctx, s.cancel = context.WithCancel(ctx)
 	return s
 }
@@ -89,7 +93,7 @@ func (s *sourceReading) run() error {
 	}
 	c.Limit = tailLimit
 	open := func(at position.Resume) (mqstarter.Source, error) {
-		at.Position = from
+		at.Position, at.Skip = from, s.orders
 		kept := readOnly{assembly.NewHistory(&s.i, s.log)}
 		return assembly.NewSource(&s.i, at, binlog.Until(reader, end), reader, kept, nil, s.log)
 	}

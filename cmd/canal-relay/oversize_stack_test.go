@@ -74,6 +74,12 @@ func oversized(t *testing.T, server string) {
 	if got := strings.Join(rows, " "); got != "1 2 4 5" { // a row of that size has an event of its own
 		t.Errorf("rows %s were sent", got)
 	}
+	out, errs, code := w.operator("audit", "--source", "--source-from", fmt.Sprintf("%s:%d", w.from.File, w.from.Offset), "--topic", w.name)
+	for _, said := range []string{"gap     none", "skipped by order  " + place[1] + " ", ": too wide", "of the source for topic " + big + ": name it"} {
+		if code != 0 || !strings.Contains(out, said) {
+			t.Errorf("audit, %q: exit %d: %s%s", said, code, out, errs)
+		}
+	}
 	w.must(node.Stop(syscall.SIGTERM, 20*time.Second))
 
 	for id, policy := range []string{"dead-letter", "key-only"} {

@@ -44,7 +44,7 @@ type Saved struct {
 	Routing string // hash of the routing that was in force when it was written; empty if unknown
 	Foreign bool   // someone else (Canal, an operator) wrote the cursor since
 
-	Skip     string // what an operator wants left out once, as in Skip.At; empty for nothing
+	Skip     string // what an operator wants left out once, as in Skip.At, or several of them with blanks between; empty for nothing
 	Delivery string // of who wrote the cursor, as in State; empty if someone else did
 
 	Since   int64     // as in State

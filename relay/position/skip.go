@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"strings"
 	"time"
 )
 
@@ -41,9 +42,20 @@ func ParseSkip(b []byte) (s Skip, err error) {
 // Append appends s as JSON.
 func (s Skip) Append(b []byte) []byte { return appendJSON(b, s) }
 
+const leftOut = "left out "
+
 // Done is the reason under which the position behind what was left out is kept.
 func (s Skip) Done() string {
-	return fmt.Sprintf("left out %s as %s ordered at %s: %s", s.At, s.Who, s.When.UTC().Format(time.RFC3339), s.Reason)
+	return fmt.Sprintf(leftOut+"%s as %s ordered at %s: %s", s.At, s.Who, s.When.UTC().Format(time.RFC3339), s.Reason)
+}
+
+// LeftOut reads what Done has written.
+func LeftOut(reason string) (at, why string, ok bool) {
+	if reason, ok = strings.CutPrefix(reason, leftOut); !ok {
+		return "", "", false
+	}
+	at, why, ok = strings.Cut(reason, " as ")
+	return at, why, ok
 }
 
 // Fault is an error of one thing in the stream, which a Skip may leave out: an

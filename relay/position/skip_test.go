@@ -43,6 +43,12 @@ func TestSkipIsReadAsItWasWritten(t *testing.T) {
 	if text := got.Done(); !strings.Contains(text, "left out 0-1-4711 as ops@host ordered at 2026-11-30T09:00:00Z: broken <row>") {
 		t.Error(text)
 	}
+	if at, why, ok := LeftOut(want.Done()); !ok || at != want.At || !strings.HasSuffix(why, "broken <row>") {
+		t.Errorf("%q, %q, %v", at, why, ok)
+	}
+	if _, _, ok := LeftOut("term started, epoch 7"); ok {
+		t.Error("not every reason is that of an order")
+	}
 	for _, damaged := range []string{"", "{", `{"at":"all","reason":"r"}`} {
 		if _, err := ParseSkip([]byte(damaged)); err == nil {
 			t.Errorf("%q is accepted", damaged)

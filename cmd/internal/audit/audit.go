@@ -101,7 +101,10 @@ func newAuditor(o Options, ranges []topicreader.Range) *auditor {
 	a.numbers.spans = make(map[string][]span)
 	a.rows = rows{open: make(map[uint64]*counted), report: a.miscounted}
 	if o.Source != nil {
-		a.compare = &comparison{source: o.Source, waiting: make(map[place][]expected), met: o.Whole}
+		a.compare = &comparison{source: o.Source, waiting: make(map[place][]expected), met: o.Whole, read: make(map[string]bool), unread: a.report.Unread}
+		for _, r := range ranges {
+			a.compare.read[r.Topic] = true
+		}
 		a.report.Compared = true
 	}
 	return a

@@ -30,6 +30,8 @@ type expected struct {
 // comparison holds a source against the new changes of the topics.
 type comparison struct {
 	source   Source
+	read     map[string]bool      // topics that are read
+	unread   map[string]uint64    // changes for others, passed over
 	waiting  map[place][]expected // in order, not met yet
 	total    int
 	pulled   uint64
@@ -44,9 +46,12 @@ func (c *comparison) pull(ctx context.Context) (*expected, error) {
 		return nil, nil
 	}
 	if c.total > maxWaiting {
-		return nil, fmt.Errorf("more than %d changes of the source are not in the topics that were read, or not yet: name all topics of the destination with --topic", maxWaiting)
+		return nil, fmt.Errorf("more than %d changes of the source are not in the topics, or not yet: let the comparison begin later in the binlog with --source-from", maxWaiting)
 	}
 	change, err := c.source(ctx)
+	for ; err == nil && !c.read[change.Topic]; change, err = c.source(ctx) {
+		c.unread[change.Topic]++
+	}
 	if errors.Is(err, io.EOF) {
 		c.ended = true
 		return nil, nil

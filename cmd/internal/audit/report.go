@@ -3,6 +3,8 @@ package audit
 import (
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/canal-relay/canal-relay/mqstarter/kafka/topicreader"
@@ -49,8 +51,10 @@ type Report struct {
 	Forgotten  uint64 `json:"forgotten,omitempty"`  // of the repeats: too old to be remembered, and so not compared
 	Unjudged   uint64 `json:"unjudged,omitempty"`   // transactions at the edges of what was read
 
-	Compared bool   `json:"compared"`         // with the source
-	Behind   uint64 `json:"behind,omitempty"` // records that the source has behind the last one of the topics
+	Compared bool              `json:"compared"`                 // with the source
+	LeftOut  []LeftOut         `json:"skippedByOrder,omitempty"` // what operators ordered to leave out; the caller adds it
+	Unread   map[string]uint64 `json:"topicsNotRead,omitempty"`  // records that the source has for topics that were not read
+	Behind   uint64            `json:"behind,omitempty"`         // records that the source has behind the last one of the topics
 
 	Holes          uint64   `json:"gtidHoles"` // GTIDs between the first and the last that no record has
 	Missing        []string `json:"gtidsMissing,omitempty"`
@@ -60,12 +64,18 @@ type Report struct {
 	Findings []Finding       `json:"findings,omitempty"` // the first of each kind
 }
 
+// LeftOut is something that an operator ordered to leave out, and that is no gap.
+type LeftOut struct {
+	At     string `json:"at"` // as the order named it
+	Reason string `json:"reason,omitempty"`
+}
+
 func newReport(ranges []topicreader.Range) *Report {
 	topics := map[string]bool{}
 	for _, r := range ranges {
 		topics[r.Topic] = true
 	}
-	return &Report{Topics: len(topics), Partitions: len(ranges), Counts: make(map[Kind]uint64)}
+	return &Report{Topics: len(topics), Partitions: len(ranges), Counts: make(map[Kind]uint64), Unread: make(map[string]uint64)}
 }
 
 func (r *Report) add(k Kind, l *lane, offset int64, c *Change, text string, args ...any) {
@@ -100,6 +110,12 @@ func (r *Report) Print(w io.Writer, once bool) error {
 	fmt.Fprintf(&b, "gap     %s\n", r.gap())
 	fmt.Fprintf(&b, "repeat  %s\n", r.repeat(once))
 	fmt.Fprintf(&b, "order   %s\n", r.order())
+	for _, o := range r.LeftOut {
+		fmt.Fprintf(&b, "skipped by order  %s %s\n", o.At, o.Reason)
+	}
+	for _, topic := range slices.Sorted(maps.Keys(r.Unread)) {
+		fmt.Fprintf(&b, "not read  %s of the source for topic %s: name it with --topic\n", quantity(int(r.Unread[topic]), "record"), topic)
+	}
 	for _, f := range r.Findings {
 		where := fmt.Sprintf("%s, partition %d, offset %d", f.Topic, f.Partition, f.Offset)
 		if f.Offset < 0 {
