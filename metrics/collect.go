@@ -181,24 +181,32 @@ func (t *term) collect(s sample, now time.Time) {
 // growing delay. (Canal shows the last event done, and there only the traffic
 // delay stays low.)
 func (t *term) collectDelays(s sample, now time.Time) {
+	for i, d := range t.delays(now) {
+		s.gauge([]*prometheus.Desc{canalTrafficDelay, canalPutDelay, canalGetDelay, canalAckDelay}[i], float64(max(0, d/1e6)))
+	}
+}
+
+// delays are those of traffic, put, get and ack, in nanoseconds at a time of the
+// wall clock. What happened here is counted on the monotonic clock: a wall clock
+// that is set back must not hide that nothing was heard since.
+func (t *term) delays(now time.Time) [4]int64 {
 	t.mu.Lock()
 	ungot, unacked := t.window.oldest(t.window.got), t.window.oldest(t.window.acked)
 	t.mu.Unlock()
 	// What happened before the source said that nothing is newer was read
 	// before, so the later of the two times counts.
-	alive := t.alive.Load()
+	begun, alive := now.UnixNano()-int64(time.Since(t.begun)), t.alive.Load()
+	if alive > 0 {
+		alive += begun
+	}
 	traffic, put := max(t.last.Load(), alive), max(t.first.Load(), alive)
 	if put == 0 {
-		traffic, put = t.begun, t.begun // nothing is known yet
+		traffic, put = begun, begun // nothing is known yet
 	}
 	got := earlier(ungot, put)
 	acked := earlier(unacked, got)
-	for _, g := range []struct {
-		desc *prometheus.Desc
-		at   int64
-	}{{canalTrafficDelay, traffic}, {canalPutDelay, put}, {canalGetDelay, got}, {canalAckDelay, acked}} {
-		s.gauge(g.desc, float64(max(0, (now.UnixNano()-g.at)/1e6)))
-	}
+	at := now.UnixNano()
+	return [4]int64{at - traffic, at - put, at - got, at - acked}
 }
 
 // earlier is at, unless it is unset or later than before.

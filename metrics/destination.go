@@ -35,8 +35,8 @@ type term struct {
 	received     atomic.Int64 // bytes read from the source
 	blocked      atomic.Int64 // nanoseconds waited for room
 	transactions atomic.Int64
-	begun        int64        // wall clock, Unix ns
-	alive        atomic.Int64 // wall clock of the last sign that nothing is newer, Unix ns; 0 before
+	begun        time.Time
+	alive        atomic.Int64 // how long after begun the last sign came that nothing is newer, ns; 0 before
 
 	prepared, preparedAt atomic.Int64 // XA transactions undecided; time of the oldest, Unix seconds
 
@@ -106,7 +106,7 @@ func (d *Destination) Begin(memory int64) {
 		return
 	}
 	now := time.Now()
-	t := &term{memory: memory, begun: now.UnixNano(), rateAt: now}
+	t := &term{memory: memory, begun: now, rateAt: now}
 	d.terms.Add(1)
 	d.term.Store(t)
 }
@@ -138,7 +138,7 @@ func (d *Destination) Received(bytes int) {
 // of the binlog): the traffic delay is zero now.
 func (d *Destination) Alive() {
 	if t := d.now(); t != nil {
-		t.alive.Store(time.Now().UnixNano())
+		t.alive.Store(max(1, int64(time.Since(t.begun))))
 	}
 }
 

@@ -252,6 +252,47 @@ func TestDelays(t *testing.T) {
 	})
 }
 
+// TestClockIsSet: the wall clock jumps; what is counted here goes on, and nothing is negative.
+func TestClockIsSet(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := New().Destination("d")
+		d.Begin(1 << 20)
+		expect := func(when string, jump time.Duration, want [4]time.Duration) {
+			t.Helper()
+			got := d.now().delays(time.Now().Round(0).Add(jump))
+			for i := range got {
+				if max(0, got[i]) != int64(want[i]) {
+					t.Errorf("%s, the clock set by %v: delay %d is %v, want %v", when, jump, i, time.Duration(got[i]), want[i])
+				}
+			}
+		}
+		all := func(d time.Duration) [4]time.Duration { return [4]time.Duration{d, d, d, d} }
+		for _, jump := range []time.Duration{-time.Hour, 0, time.Hour} {
+			expect("at first", jump, all(0))
+		}
+		time.Sleep(5 * time.Second)
+		for _, jump := range []time.Duration{-time.Hour, 0, time.Hour} {
+			expect("nothing heard yet", jump, all(5*time.Second))
+		}
+		d.Alive()
+		time.Sleep(10 * time.Second)
+		for _, jump := range []time.Duration{-time.Hour, 0, time.Hour} {
+			expect("nothing heard since", jump, all(10*time.Second))
+		}
+		at := time.Now().Add(-20 * time.Second)
+		d.Put(1, 1, 1, 1, at, at)
+		expect("a change that waits, from the future", -time.Hour, all(0))
+		d.Put(1, 1, 1, 1, time.Now().Add(time.Hour), time.Now().Add(time.Hour))
+		if lag := d.Lag(); lag != 20*time.Second {
+			t.Errorf("lag %v, want 20s", lag)
+		}
+		d.Acked(1, 1, 1, at)
+		if lag := d.Lag(); lag != 0 {
+			t.Errorf("the lag of a change from the future is %v", lag)
+		}
+	})
+}
+
 func TestRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := New().Destination("d")

@@ -34,9 +34,12 @@ func (s script) Reread(context.Context, position.Position, binlog.Handler) error
 func feed(h binlog.Handler, kind replication.EventType, e replication.Event) error {
 	return h.HandleEvent(&replication.BinlogEvent{
 		RawData: make([]byte, 50),
-		Header:  &replication.EventHeader{EventType: kind, EventSize: 50, Timestamp: uint32(time.Now().Unix()), ServerID: 1}, Event: e,
+		Header:  &replication.EventHeader{EventType: kind, EventSize: 50, Timestamp: uint32(time.Now().Add(ahead).Unix()), ServerID: 1}, Event: e,
 	})
 }
+
+// ahead is how far the clock of the source is.
+var ahead time.Duration
 
 // refused feeds a transaction that has nothing for anyone.
 func refused(h binlog.Handler, n int64) error {
@@ -51,8 +54,9 @@ func refused(h binlog.Handler, n int64) error {
 }
 
 // TestPositionMoves: while others write, the position moves every five seconds,
-// no more often.
+// no more often, and whatever becomes of the source's clock.
 func TestPositionMoves(t *testing.T) {
+	defer func() { ahead = 0 }()
 	synctest.Test(t, func(t *testing.T) {
 		c := config(t, `d\.t`, nil)
 		source := script(func(ctx context.Context, from position.Position, h binlog.Handler) error {
@@ -60,6 +64,7 @@ func TestPositionMoves(t *testing.T) {
 				return err
 			}
 			for i := range int64(600) {
+				ahead = []time.Duration{0, -time.Hour, time.Hour}[i/200]
 				time.Sleep(100 * time.Millisecond)
 				if err := refused(h, i+1); err != nil {
 					return err

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"sort"
 	"strings"
@@ -188,4 +189,34 @@ func functionLengths(t *testing.T, path string, text []byte) []int {
 		return false
 	})
 	return lengths
+}
+
+// wallClock matches a duration that is taken from the wall clock: such a time has lost its monotonic reading.
+var wallClock = regexp.MustCompile(`time\.(Since|Until)\(time\.Unix|time\.Now\(\)\.UnixNano\(\)|time\.Now\(\)\.(Round|Truncate|UTC|Local|In)\([^\n]*\.(Add|Sub|Before|After)\(`)
+
+// ofOthers are files with times that others set, or that are shown.
+var ofOthers = map[string]string{
+	"relay/assemble.go":      "the age of an event, by the source's clock",
+	"metrics/destination.go": "clocks that are shown, and the age of an event",
+}
+
+// TestDurationsAreMonotonic: a wall clock that is set shortens and prolongs nothing.
+func TestDurationsAreMonotonic(t *testing.T) {
+	for _, p := range projectPackages(t) {
+		for _, name := range p.GoFiles {
+			text, err := os.ReadFile(filepath.Join(p.Dir, name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			path := strings.TrimPrefix(p.ImportPath+"/"+name, module)
+			if ofOthers[path] != "" || strings.HasPrefix(path, "deploy/") {
+				continue
+			}
+			for i, line := range strings.Split(string(text), "\n") {
+				if wallClock.MatchString(line) {
+					t.Errorf("%s:%d: a duration of the wall clock: %s", path, i+1, strings.TrimSpace(line))
+				}
+			}
+		}
+	}
 }

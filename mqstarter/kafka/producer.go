@@ -55,11 +55,12 @@ type Producer struct {
 	closing sync.WaitGroup // of what a refusal closes; begun under mu, while not closed
 	closed  bool           // Close was called
 
+	born time.Time
 	away dial.Absences
-	shut atomic.Int64 // since when brokers close each connection, Unix ns; 0 if they do not
+	shut atomic.Int64 // since when brokers close each connection, in age; 0 if they do not
 
 	flying  atomic.Int64  // parcels that are not acknowledged
-	moved   atomic.Int64  // when their number last fell, or rose from 0: Unix ns
+	moved   atomic.Int64  // when their number last fell, or rose from 0, in age
 	watched bool          // the topics are looked after
 	asking  chan struct{} // a lock, held while a topic is looked up
 	mu      sync.Mutex    // covers topics, watched and closed; never held while waiting
@@ -77,7 +78,7 @@ func newProducer(c Config, l *slog.Logger, more ...kgo.Opt) (*Producer, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Producer{config: c, log: l, asking: make(chan struct{}, 1), topics: make(map[string]topic)}
+	p := &Producer{config: c, log: l, born: time.Now(), asking: make(chan struct{}, 1), topics: make(map[string]topic)}
 	p.live, p.cut = context.WithCancel(context.Background())
 	p.record, p.fail = context.WithCancelCause(p.live)
 	p.client, err = kgo.NewClient(append(append(options, more...), kgo.WithContext(p.live), kgo.WithHooks(p), kgo.ProducerBatchMaxBytesFn(p.batchLimit))...)
@@ -124,7 +125,7 @@ func (p *Producer) watch() {
 // waiting returns the topics of the term, and the partitions that they had, when
 // nothing has been acknowledged for long.
 func (p *Producer) waiting() map[string]int32 {
-	if p.flying.Load() == 0 || time.Since(time.Unix(0, p.moved.Load())) < topics.Patience {
+	if p.flying.Load() == 0 || p.age()-p.moved.Load() < int64(topics.Patience) {
 		return nil
 	}
 	p.mu.Lock()
@@ -198,16 +199,19 @@ func (p *Producer) note(who string, err error) {
 	}
 }
 
+// age is the producer's own time, in ns, which nobody sets; never 0.
+func (p *Producer) age() int64 { return max(1, int64(time.Since(p.born))) }
+
 // shuts reports whether brokers have been closing connections for long.
 func (p *Producer) shuts() bool {
 	since := p.shut.Load()
-	return since != 0 && time.Since(time.Unix(0, since)) > shutTimeout*3/4
+	return since != 0 && p.age()-since > int64(shutTimeout*3/4)
 }
 
 // OnBrokerConnect is called by franz-go after each attempt to connect.
 func (p *Producer) OnBrokerConnect(broker kgo.BrokerMetadata, _ time.Duration, _ net.Conn, err error) {
 	if errors.Is(err, io.EOF) {
-		p.shut.CompareAndSwap(0, time.Now().UnixNano())
+		p.shut.CompareAndSwap(0, p.age())
 	} else {
 		p.shut.Store(0)
 	}

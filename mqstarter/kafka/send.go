@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"sync/atomic"
-	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -74,10 +73,10 @@ func (p *Producer) exist(ctx context.Context, messages []message.Message) error 
 
 func (p *Producer) newFlight(parcel *message.Parcel, done func(error)) *flight {
 	if p.flying.Add(1) == 1 {
-		p.moved.Store(time.Now().UnixNano())
+		p.moved.Store(p.age())
 	}
 	landed := func(err error) {
-		p.moved.Store(time.Now().UnixNano())
+		p.moved.Store(p.age())
 		p.flying.Add(-1)
 		done(err)
 	}

@@ -341,3 +341,32 @@ func TestHistoryBegins(t *testing.T) {
 		}
 	}
 }
+
+// TestClockSetBack: positions go on to be kept, and noted once a minute, when the wall clock is set back by a day; and the
+// cursor is moved by where it stands, not by its event's time.
+func TestClockSetBack(t *testing.T) {
+	at := time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
+	var s State
+	for i := range 4 {
+		now := at.Add(time.Duration(i) * 20 * time.Second)
+		if i > 0 {
+			now = now.Add(-24 * time.Hour)
+		}
+		s = s.Next(Position{File: "binlog.000001", Offset: uint64(100 * (i + 1))}, now, "")
+	}
+	if len(s.Past) != 2 || s.Past[0].Offset != 200 {
+		t.Errorf("past positions %+v, want one of before and one of after", s.Past)
+	}
+	f := NewFile(filepath.Join(t.TempDir(), "meta.dat"), "d", false, "")
+	if _, err := f.Load(t.Context()); !errors.Is(err, ErrNone) {
+		t.Fatal(err)
+	}
+	for i := range 4 {
+		if err := f.Save(t.Context(), Position{File: "binlog.000001", Offset: uint64(100 * (i + 1)), Time: at.Add(-time.Duration(i) * time.Hour)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if p, err := f.Load(t.Context()); err != nil || p.Offset != 400 {
+		t.Errorf("the cursor stands at %+v, %v", p, err)
+	}
+}

@@ -83,8 +83,10 @@ func (s State) Append(b []byte) []byte {
 func (s State) Next(p Position, now time.Time, reason string) State {
 	s.ServerUUID, s.GTIDs, s.Prepared = p.ServerUUID, p.GTIDs, p.Prepared
 	if reason == "" {
-		if len(s.Past) > 0 && now.Sub(s.Past[0].At) < pastEvery {
-			return s
+		if len(s.Past) > 0 {
+			if age := now.Sub(s.Past[0].At); age >= 0 && age < pastEvery { // negative: the clock was set back
+				return s
+			}
 		}
 		reason = "running"
 	}

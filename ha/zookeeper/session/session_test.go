@@ -220,6 +220,24 @@ func TestProvedIsForOneSession(t *testing.T) {
 	}
 }
 
+// A lease is counted on the monotonic clock, which nobody sets: its end still has
+// that reading, with which the time package compares, after a request was
+// answered, and so has all that is derived from it.
+func TestLeaseIgnoresTheWallClock(t *testing.T) {
+	c := New(DefaultConfig(), []string{"/x"}, slog.New(slog.DiscardHandler))
+	d := &drip{size: 64}
+	l := newLink(t.Context(), d, c)
+	defer l.Close()
+	l.Write(frame(int32(0), int64(0), int32(6000), int64(0), int32(16), 16))
+	d.in = append(d.in, frame(int32(0), int32(6000), int64(0x1234), int32(16), 16)...)
+	io.ReadAll(l)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if end := c.granted.End(); !strings.Contains(end.String(), " m=") {
+		t.Errorf("the end of the lease, %v, is on the wall clock", end)
+	}
+}
+
 // A server that takes connections and never answers is left soon.
 func TestServerThatDoesNotGreetIsLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
