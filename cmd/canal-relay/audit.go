@@ -14,6 +14,7 @@ import (
 	"github.com/canal-relay/canal-relay/cmd/internal/config"
 	"github.com/canal-relay/canal-relay/cmd/internal/config/scan"
 	"github.com/canal-relay/canal-relay/cmd/internal/exit"
+	"github.com/canal-relay/canal-relay/cmd/internal/flags"
 	"github.com/canal-relay/canal-relay/cmd/internal/operate"
 	"github.com/canal-relay/canal-relay/ha/zookeeper"
 	"github.com/canal-relay/canal-relay/mqstarter/kafka/topicreader"
@@ -69,18 +70,19 @@ audit could not be made.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.run(cmd.Context()) },
 	}
-	confFlag(cmd, &a.dir)
-	flags := cmd.Flags()
-	flags.StringVar(&a.destination, "destination", "", "the destination; may be left out when there is only one")
-	flags.StringArrayVar(&a.topics, "topic", nil, "read this topic (may be repeated); default: that of canal.mq.topic")
-	flags.StringVar(&a.from, "from", "", "begin at this time, or at this offset in every partition")
-	flags.StringVar(&a.to, "to", "", "end before this time, or before this offset in every partition")
-	flags.StringVar(&a.isolation, "isolation", "", "read_committed passes over what transactions did not commit, read_uncommitted does not; default: the former with canal.relay.delivery=exactly-once")
-	flags.BoolVar(&a.source, "source", false, "compare with the source's binlog, change by change")
-	flags.StringVar(&a.sourceFrom, "source-from", "", "with --source: begin at FILE:OFFSET, FILE or a GTID set instead of the oldest file")
-	flags.StringArrayVar(&a.leftOut, "left-out", nil, "with --source: an order of cursor skip that ZooKeeper no longer knows (may be repeated)")
-	flags.BoolVar(&a.once, "no-repeats", false, "any repeat is a fault; so it is in exactly-once for those who read what is committed")
-	flags.BoolVar(&a.json, "json", false, "print JSON instead of text")
+	flags.Conf(cmd, &a.dir)
+	flags.Destination(cmd, a.env, &a.dir, &a.destination, flags.OneDestination)
+	own := cmd.Flags()
+	own.StringArrayVar(&a.topics, "topic", nil, "read this topic (may be repeated); default: that of canal.mq.topic")
+	own.StringVar(&a.from, "from", "", "begin at this time, or at this offset in every partition")
+	own.StringVar(&a.to, "to", "", "end before this time, or before this offset in every partition")
+	own.StringVar(&a.isolation, "isolation", "", "read_committed passes over what transactions did not commit, read_uncommitted does not; default: the former with canal.relay.delivery=exactly-once")
+	own.BoolVar(&a.source, "source", false, "compare with the source's binlog, change by change")
+	own.StringVar(&a.sourceFrom, "source-from", "", "with --source: begin at FILE:OFFSET, FILE or a GTID set instead of the oldest file")
+	own.StringArrayVar(&a.leftOut, "left-out", nil, "with --source: an order of cursor skip that ZooKeeper no longer knows (may be repeated)")
+	own.BoolVar(&a.once, "no-repeats", false, "any repeat is a fault; so it is in exactly-once for those who read what is committed")
+	own.BoolVar(&a.json, "json", false, "print JSON instead of text")
+	flags.Complete(cmd, "isolation", flags.Words("read_committed", "read_uncommitted"))
 	return cmd
 }
 

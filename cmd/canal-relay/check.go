@@ -18,6 +18,7 @@ import (
 	"github.com/canal-relay/canal-relay/cmd/internal/config/keys"
 	"github.com/canal-relay/canal-relay/cmd/internal/config/scan"
 	"github.com/canal-relay/canal-relay/cmd/internal/exit"
+	"github.com/canal-relay/canal-relay/cmd/internal/flags"
 	"github.com/canal-relay/canal-relay/ha/zookeeper"
 	"github.com/canal-relay/canal-relay/mqstarter/kafka"
 	"github.com/canal-relay/canal-relay/relay/binlog"
@@ -66,7 +67,7 @@ would not work.`,
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return c.run(cmd.Context()) },
 	}
-	confFlag(cmd, &c.dir)
+	flags.Conf(cmd, &c.dir)
 	cmd.Flags().BoolVar(&c.json, "json", false, "print the findings as a JSON array")
 	return cmd
 }

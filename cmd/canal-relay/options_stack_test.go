@@ -186,10 +186,17 @@ func (w *world) pacedAndCounted(ctx context.Context, topic string, node *local.N
 	arrive(`INSERT 1 {"name":"a","id":"1"} @1`, `INSERT 2 {"name":"b","id":"2"} @0`, `INSERT 7 {"name":null,"id":"7"} @1`, `UPDATE 42 {"name":"b","id":"42"} @0`, "DDL CREATE  @0", "DELETE 7 ")
 	w.widen(topic)
 	pause, resume := []string{"pause", "--conf", node.Dir, "--destination", topic}, []string{"resume", "--conf", node.Dir, "--destination", topic}
-	if code, _, errs := command(pause...); code != 0 {
-		w.Fatal(errs)
+	const keeps = "the source keeps its position for "
+	if code, out, errs := command(pause...); code != 0 || !strings.Contains(out, keeps) {
+		w.Fatal(out, errs)
 	}
-	w.until(ctx, "the end of the term", func() bool { return w.state(ctx, node, topic).State == "paused" })
+	w.until(ctx, "the end of the term", func() bool {
+		s := w.state(ctx, node, topic)
+		return s.State == "paused" && strings.Contains(s.Reason, keeps)
+	})
+	if _, out, errs := command("status", "--conf", node.Dir); !strings.Contains(out, topic+": "+keeps) {
+		w.Errorf("status: %s%s", out, errs)
+	}
 	if code, _, errs := command(resume...); code != 0 {
 		w.Fatal(errs)
 	}

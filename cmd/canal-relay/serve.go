@@ -18,6 +18,8 @@ import (
 	"github.com/canal-relay/canal-relay/cmd/internal/config"
 	"github.com/canal-relay/canal-relay/cmd/internal/config/keys"
 	"github.com/canal-relay/canal-relay/cmd/internal/config/scan"
+	"github.com/canal-relay/canal-relay/cmd/internal/flags"
+	"github.com/canal-relay/canal-relay/cmd/internal/kept"
 	"github.com/canal-relay/canal-relay/cmd/internal/pausing"
 	"github.com/canal-relay/canal-relay/ha"
 	"github.com/canal-relay/canal-relay/ha/zookeeper"
@@ -42,13 +44,8 @@ page, in /status, in the metrics and in the log, and tried again.`,
 			return p.serve(cmd.Context(), dir)
 		},
 	}
-	confFlag(cmd, &dir)
+	flags.Conf(cmd, &dir)
 	return cmd
-}
-
-// confFlag adds the flag that every command has.
-func confFlag(cmd *cobra.Command, dir *string) {
-	cmd.Flags().StringVar(dir, "conf", "conf", "folder with canal.properties and a folder for each destination")
 }
 
 func (p *program) serve(ctx context.Context, dir string) error {
@@ -92,6 +89,7 @@ type destination struct {
 	metrics  *metrics.Destination
 	cursor   *assembly.Cursor
 	paused   atomic.Pointer[zookeeper.Pause] // of the running term
+	kept     atomic.Pointer[kept.Kept]       // for how long the source keeps the paused position
 	watch    func(context.Context, chan<- *zookeeper.Pause)
 	log      *slog.Logger
 	cancel   context.CancelCauseFunc
@@ -269,7 +267,11 @@ func (n *node) starter(d *destination, i *config.Instance) (ha.Starter, error) {
 		return nil, err
 	}
 	d.cursor = cursor
-	return &pausing.Starter{Starter: s, Watch: d.watch, Shown: &d.paused, Drain: i.HA.DrainTimeout, Log: d.log}, nil
+	look := func(ctx context.Context) {
+		k := kept.Of(ctx, i, cursor.Last())
+		d.kept.Store(&k)
+	}
+	return &pausing.Starter{Starter: s, Watch: d.watch, Shown: &d.paused, Drain: i.HA.DrainTimeout, Look: look, Log: d.log}, nil
 }
 
 // ready tells why the node could not take work; a standby is ready.
@@ -323,5 +325,9 @@ func (n *node) describe(d *destination, s *metrics.Status) {
 	s.Owner, s.Position = n.config.Identity, d.cursor.String()
 	if p := d.paused.Load(); p != nil {
 		s.State, s.Since, s.Reason = metrics.Paused, p.Since, p.String()
+		if k := d.kept.Load(); k != nil {
+			s.Reason += "; " + k.String()
+			s.KeptUntil = k.Until
+		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/canal-relay/canal-relay/cmd/internal/assembly"
 	"github.com/canal-relay/canal-relay/cmd/internal/config"
 	"github.com/canal-relay/canal-relay/cmd/internal/config/scan"
+	"github.com/canal-relay/canal-relay/cmd/internal/flags"
 	"github.com/canal-relay/canal-relay/cmd/internal/operate"
 	"github.com/canal-relay/canal-relay/cmd/internal/printer"
 	"github.com/canal-relay/canal-relay/mqstarter"
@@ -49,15 +50,16 @@ binlog_row_metadata=FULL.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, args []string) error { return t.run(cmd.Context()) },
 	}
-	confFlag(cmd, &t.dir)
-	flags := cmd.Flags()
-	flags.StringVar(&t.destination, "destination", "", "the destination; may be left out when there is only one")
-	flags.StringArrayVar(&t.binlogs, "binlog", nil, "read this binlog file instead of the server (may be repeated, in order)")
-	flags.StringVar(&t.schema, "schema", "", "with --binlog: a file of CREATE statements for tables that the files do not create")
-	flags.StringVar(&t.output, "output", "text", "text, or jsonl: one JSON object a message and nothing else")
-	flags.IntVar(&t.limit, "limit", 0, "stop after so many messages")
-	flags.StringVar(&t.from, "from", "", "live: begin at FILE:OFFSET or at a GTID set instead of the end of the binlog")
-	operate.PartitionsFlag(cmd, &t.partitions)
+	flags.Conf(cmd, &t.dir)
+	flags.Destination(cmd, t.env, &t.dir, &t.destination, flags.OneDestination)
+	own := cmd.Flags()
+	own.StringArrayVar(&t.binlogs, "binlog", nil, "read this binlog file instead of the server (may be repeated, in order)")
+	own.StringVar(&t.schema, "schema", "", "with --binlog: a file of CREATE statements for tables that the files do not create")
+	own.StringVar(&t.output, "output", "text", "text, or jsonl: one JSON object a message and nothing else")
+	own.IntVar(&t.limit, "limit", 0, "stop after so many messages")
+	own.StringVar(&t.from, "from", "", "live: begin at FILE:OFFSET or at a GTID set instead of the end of the binlog")
+	flags.Partitions(cmd, &t.partitions)
+	flags.Complete(cmd, "output", flags.Words("text", "jsonl"))
 	return cmd
 }
 

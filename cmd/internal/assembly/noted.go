@@ -36,6 +36,14 @@ func (c *Cursor) Save(ctx context.Context, p position.Position) error {
 	return err
 }
 
+// Last is the last position that was seen; zero when none was.
+func (c *Cursor) Last() position.Position {
+	if p := c.last.Load(); p != nil {
+		return *p
+	}
+	return position.Position{}
+}
+
 // shownGTIDs is how much of a GTID set the page has room for.
 const shownGTIDs = 200
 

@@ -16,8 +16,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/canal-relay/canal-relay/cmd/internal/config"
+	"github.com/canal-relay/canal-relay/cmd/internal/config/keys"
 	"github.com/canal-relay/canal-relay/cmd/internal/config/scan"
 	"github.com/canal-relay/canal-relay/cmd/internal/exit"
+	"github.com/canal-relay/canal-relay/cmd/internal/flags"
 )
 
 // Command returns the command config. Env looks up environment variables.
@@ -39,10 +41,19 @@ the one in canal.properties. With Canal Admin the canal.properties beside the
 node outdoes that of the console, and both outdo the destinations'. Variables
 bear the name of the key, dots included. No server is asked but Canal Admin.`,
 		Example: "  canal-relay config --conf conf\n  canal-relay config --conf conf --set\n  canal-relay config --conf conf --destination example --json canal.mq.topic",
-		RunE:    func(cmd *cobra.Command, keys []string) error { return c.run(cmd.Context(), keys) },
+		RunE:    func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), args) },
 	}
-	cmd.Flags().StringVar(&c.dir, "conf", "conf", "folder with canal.properties and a folder for each destination")
-	cmd.Flags().StringVar(&c.destination, "destination", "", "show this destination only, without the node")
+	flags.Conf(cmd, &c.dir)
+	flags.Destination(cmd, env, &c.dir, &c.destination, "show this destination only, without the node")
+	cmd.ValidArgsFunction = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		var names []string
+		for _, k := range keys.All() {
+			if k.Verdict == keys.Honoured && !strings.Contains(k.Name, "*") {
+				names = append(names, k.Name)
+			}
+		}
+		return names, cobra.ShellCompDirectiveNoFileComp
+	}
 	cmd.Flags().BoolVar(&c.set, "set", false, "show only what is set, no defaults")
 	cmd.Flags().BoolVar(&c.json, "json", false, "print JSON instead of text")
 	return cmd
@@ -56,7 +67,7 @@ type command struct {
 	set, json        bool
 }
 
-func (c *command) run(ctx context.Context, keys []string) error {
+func (c *command) run(ctx context.Context, names []string) error {
 	all, err := scan.Values(ctx, c.dir, c.env)
 	if err != nil && !errors.As(err, new(config.Problems)) {
 		return exit.Usage(err)
@@ -64,14 +75,14 @@ func (c *command) run(ctx context.Context, keys []string) error {
 	if err == nil && c.destination != "" && !slices.ContainsFunc(all, func(v config.Value) bool { return v.Destination == c.destination }) {
 		return exit.Usage(fmt.Errorf("there is no destination %q", c.destination))
 	}
-	for _, key := range keys {
+	for _, key := range names {
 		if err == nil && !slices.ContainsFunc(all, func(v config.Value) bool { return v.Key == key }) {
 			return exit.Usage(fmt.Errorf("%s is no key that means anything here; canal-relay check says what becomes of each key", key))
 		}
 	}
 	chosen := []config.Value{}
 	for _, v := range all {
-		if (c.destination == "" || v.Destination == c.destination) && !(c.set && v.From == config.FromDefault) && (len(keys) == 0 || slices.Contains(keys, v.Key)) {
+		if (c.destination == "" || v.Destination == c.destination) && !(c.set && v.From == config.FromDefault) && (len(names) == 0 || slices.Contains(names, v.Key)) {
 			chosen = append(chosen, v)
 		}
 	}

@@ -73,6 +73,7 @@ back must be meant: --resend.`,
 		RunE:              func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), args[0]) },
 	}
 	c.flags(cmd, oneDestination)
+	cmd.ValidArgs = []string{"earliest", "latest", "record"}
 	cmd.Flags().StringVar(&c.reason, "reason", "", "why, for those who look later (required)")
 	cmd.Flags().BoolVar(&c.release, "release", false, "ask the owner to let go first")
 	cmd.Flags().BoolVar(&c.resend, "resend", false, "with exactly-once: go there although readers have what follows, or it cannot be told")

@@ -12,6 +12,7 @@ import (
 
 	"github.com/canal-relay/canal-relay/cmd/internal/config"
 	"github.com/canal-relay/canal-relay/cmd/internal/exit"
+	"github.com/canal-relay/canal-relay/cmd/internal/flags"
 	"github.com/canal-relay/canal-relay/relay/binlog"
 	"github.com/canal-relay/canal-relay/relay/filter"
 	"github.com/canal-relay/canal-relay/relay/schema"
@@ -58,7 +59,7 @@ asked but the source, and that only for the primary key when a rule needs it.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return e.run(cmd.Context(), args[0]) },
 	}
 	e.flags(cmd, "explain this destination only")
-	PartitionsFlag(cmd, &e.partitions)
+	flags.Partitions(cmd, &e.partitions)
 	cmd.Flags().StringArrayVar(&e.keys, "key", nil, "COLUMN=TEXT of a row's key as messages show it; empty text for NULL (may be repeated)")
 	return cmd
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/canal-relay/canal-relay/cmd/internal/config"
 	"github.com/canal-relay/canal-relay/cmd/internal/config/scan"
 	"github.com/canal-relay/canal-relay/cmd/internal/exit"
+	"github.com/canal-relay/canal-relay/cmd/internal/flags"
 	"github.com/canal-relay/canal-relay/ha/zookeeper"
 )
 
@@ -42,22 +43,12 @@ type common struct {
 }
 
 func (c *common) flags(cmd *cobra.Command, destination string) {
-	cmd.Flags().StringVar(&c.dir, "conf", "conf", "folder with canal.properties and a folder for each destination")
-	cmd.Flags().StringVar(&c.destination, "destination", "", destination)
+	flags.Conf(cmd, &c.dir)
+	flags.Destination(cmd, c.Env, &c.dir, &c.destination, destination)
 	cmd.Flags().BoolVar(&c.json, "json", false, "print JSON instead of text")
-	err := cmd.RegisterFlagCompletionFunc("destination", func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-		node, _, err := scan.Load(cmd.Context(), c.dir, c.Env)
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		return names(node), cobra.ShellCompDirectiveNoFileComp
-	})
-	if err != nil {
-		panic(err) // the flag was defined above
-	}
 }
 
-const oneDestination = "the destination; may be left out when there is only one"
+const oneDestination = flags.OneDestination
 
 func (c *common) load(ctx context.Context) (*config.Node, error) {
 	node, _, err := scan.Load(ctx, c.dir, c.Env)
@@ -115,10 +106,4 @@ func names(node *config.Node) []string {
 
 func ask(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, askTimeout)
-}
-
-// PartitionsFlag adds the flag that says how many partitions topics have, to
-// commands that do not ask Kafka.
-func PartitionsFlag(cmd *cobra.Command, to *map[string]int) {
-	cmd.Flags().StringToIntVar(to, "partitions", nil, "TOPIC=N: how many partitions a topic has, with canal.relay.partitions.from.topic=true (may be repeated)")
 }

@@ -8,7 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/canal-relay/canal-relay/cmd/internal/config"
 	"github.com/canal-relay/canal-relay/cmd/internal/exit"
+	"github.com/canal-relay/canal-relay/cmd/internal/kept"
 	"github.com/canal-relay/canal-relay/ha/zookeeper"
 )
 
@@ -27,6 +29,7 @@ type paused struct {
 	Owner       string           `json:"owner,omitempty"`  // ip:port; empty when nobody owns it
 	Before      *zookeeper.Pause `json:"before,omitempty"` // the pause that was in force
 	Paused      *zookeeper.Pause `json:"paused,omitempty"`
+	Kept        *kept.Kept       `json:"kept,omitempty"` // by the source, where it rests
 }
 
 func (p *Program) pauseCommand() *cobra.Command {
@@ -36,8 +39,9 @@ func (p *Program) pauseCommand() *cobra.Command {
 		Short: "Let a destination rest: its owner stops reading and keeps it",
 		Long: `Let a destination rest. Its owner sends what it has read, saves the position,
 and stops reading; it keeps the destination, and so does whoever takes over
-from it, until canal-relay resume. Keep an eye on how long the source keeps
-its binlog: a position that was purged cannot be gone on from.`,
+from it, until canal-relay resume. A position that the source has purged
+meanwhile cannot be gone on from: pause, status and the page say for how long
+the source keeps it at the least.`,
 		Example: "  canal-relay pause --conf conf --destination example --reason 'Kafka is being moved'",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -78,6 +82,9 @@ func (c *pause) run(ctx context.Context, to *zookeeper.Pause) error {
 		return exit.Failed(err)
 	}
 	done := paused{Destination: i.Name, Owner: owner.Address, Before: before, Paused: to}
+	if to != nil {
+		done.Kept = c.kept(ctx, node, i)
+	}
 	if c.json {
 		return c.printJSON(done)
 	}
@@ -85,8 +92,25 @@ func (c *pause) run(ctx context.Context, to *zookeeper.Pause) error {
 	return err
 }
 
+// kept asks the source of a destination about the stored position.
+func (c *common) kept(ctx context.Context, node *config.Node, i *config.Instance) *kept.Kept {
+	saved, err := zookeeper.Peek(ctx, c.ZooKeeper(node).Config, i.Name)
+	if err != nil {
+		return &kept.Kept{Error: err.Error()}
+	}
+	k := kept.Of(ctx, i, saved.Position)
+	return &k
+}
+
 // String is what was done in words.
 func (d paused) String() string {
+	if d.Kept != nil {
+		return d.done() + "\n" + d.Kept.String()
+	}
+	return d.done()
+}
+
+func (d paused) done() string {
 	owner := d.Owner
 	if owner == "" {
 		owner = "whoever will own it"

@@ -13,6 +13,7 @@ import (
 
 	"github.com/canal-relay/canal-relay/cmd/internal/config"
 	"github.com/canal-relay/canal-relay/cmd/internal/exit"
+	"github.com/canal-relay/canal-relay/cmd/internal/kept"
 	"github.com/canal-relay/canal-relay/ha/zookeeper"
 	"github.com/canal-relay/canal-relay/relay/position"
 )
@@ -32,6 +33,7 @@ type shown struct {
 	Lazy        bool     `json:"lazy,omitempty"` // by this configuration
 
 	Paused *zookeeper.Pause `json:"paused,omitempty"`
+	Kept   *kept.Kept       `json:"kept,omitempty"` // by the source, where it is paused
 	stored
 	Skip      *position.Skip `json:"skip,omitempty"`      // an order that was not carried out yet
 	SkipError string         `json:"skipError,omitempty"` // why the order cannot be read
@@ -90,6 +92,10 @@ func (s *status) run(ctx context.Context) error {
 	}
 	for i := range all {
 		all[i].Past = nil // cursor show has them
+		if to := node.Instance(all[i].Destination); all[i].Paused != nil && to != nil {
+			k := kept.Of(ctx, to, all[i].saved.Position)
+			all[i].Kept = &k
+		}
 	}
 	if s.json {
 		return s.printJSON(all)
@@ -218,6 +224,7 @@ func (s *status) print(all []shown) error {
 		head += "\tRECORD"
 	}
 	fmt.Fprintln(w, head)
+	var notes []string
 	for _, d := range all {
 		owner := d.Owner
 		switch {
@@ -233,6 +240,9 @@ func (s *status) print(all []shown) error {
 		}
 		if d.Paused != nil {
 			owner += " (" + d.Paused.String() + ")"
+			if d.Kept != nil {
+				notes = append(notes, d.Destination+": "+d.Kept.String())
+			}
 		}
 		standbys := strings.Join(d.Standbys, ",")
 		if standbys == "" {
@@ -248,6 +258,9 @@ func (s *status) print(all []shown) error {
 			record = "\t-"
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s%s\n", d.Destination, owner, standbys, d.when(), d.stored, record)
+	}
+	for _, note := range notes {
+		fmt.Fprintln(w, note)
 	}
 	return w.Flush()
 }

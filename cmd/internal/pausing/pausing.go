@@ -23,8 +23,16 @@ type Starter struct {
 	Watch func(context.Context, chan<- *zookeeper.Pause)
 	Shown *atomic.Pointer[zookeeper.Pause] // takes the pause of the running term, for the page
 	Drain time.Duration                    // how long the starter may take to settle
-	Log   *slog.Logger
+	// Look is called when the starter has settled for a pause, and every minute
+	// while that lasts. Nil: there is nothing to look at.
+	Look func(context.Context)
+	Log  *slog.Logger
+
+	began chan struct{} // takes that a pause has begun and the starter has settled
 }
+
+// lookEvery is the time between two looks.
+const lookEvery = time.Minute
 
 // DrainTimeout is how long a term may take to settle.
 func (p *Starter) DrainTimeout() time.Duration { return p.Drain }
@@ -37,13 +45,21 @@ func (p *Starter) Run(ctx context.Context, epoch int64) error {
 	said := make(chan *zookeeper.Pause)
 	watching, stop := context.WithCancel(ctx)
 	var watcher sync.WaitGroup
+	p.began = make(chan struct{}, 1)
 	watcher.Go(func() { p.Watch(watching, said) })
+	watcher.Go(func() { p.look(watching) })
 	defer watcher.Wait()
 	defer stop()
 	defer p.Shown.Store(nil)
 	var pause *zookeeper.Pause
 	for known := false; ; {
 		for !known || pause != nil {
+			if pause != nil {
+				select {
+				case p.began <- struct{}{}:
+				default:
+				}
+			}
 			select {
 			case pause = <-said:
 				known = true
@@ -64,6 +80,21 @@ func (p *Starter) show(pause *zookeeper.Pause) {
 		p.Log.Info("destination is paused: nothing is read until canal-relay resume", "since", pause.Since, "reason", pause.Reason)
 	} else if was != nil {
 		p.Log.Info("destination is resumed")
+	}
+}
+
+// look looks while there is a pause.
+func (p *Starter) look(ctx context.Context) {
+	for p.Look != nil {
+		select {
+		case <-p.began:
+		case <-time.After(lookEvery):
+		case <-ctx.Done():
+			return
+		}
+		if p.Shown.Load() != nil {
+			p.Look(ctx)
+		}
 	}
 }
 

@@ -144,6 +144,37 @@ func TestPause(t *testing.T) {
 	}
 }
 
+// TestLook: a paused destination is looked at when it has settled, and every minute; one that is not paused is left alone.
+func TestLook(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, p := &records{}, make(pauses)
+		var shown atomic.Pointer[zookeeper.Pause]
+		looks := &records{}
+		s := &Starter{Starter: &settling{records: r, drain: 3 * time.Second}, Watch: p.watch, Shown: &shown, Log: slog.New(slog.DiscardHandler),
+			Look: func(context.Context) { looks.add("look") }}
+		ctx, cancel := context.WithCancelCause(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- s.Run(ctx, 7) }()
+		p <- nil
+		time.Sleep(10 * time.Minute)
+		looks.expect(t)
+		p <- &zookeeper.Pause{Reason: "rest"}
+		time.Sleep(2 * time.Second)
+		looks.expect(t)
+		time.Sleep(2 * time.Second)
+		looks.expect(t, "look")
+		time.Sleep(2*time.Minute + time.Second)
+		looks.expect(t, "look", "look")
+		p <- nil
+		time.Sleep(10 * time.Minute)
+		looks.expect(t)
+		cancel(ending{})
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // ending is a cause that lets a term settle, until its channel is closed.
 type ending struct{ cut chan struct{} }
 

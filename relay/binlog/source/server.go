@@ -35,7 +35,7 @@ func (s Server) GTID() bool { return s.MariaDB() || strings.EqualFold(s.GTIDMode
 // queryVariables asks for everything a Server holds; what a server does not
 // know is not in the answer.
 const queryVariables = "SHOW GLOBAL VARIABLES WHERE Variable_name IN ('version','server_id','server_uuid','log_bin','binlog_format'," +
-	"'binlog_row_image','binlog_row_metadata','binlog_checksum','gtid_mode','binlog_expire_logs_seconds','expire_logs_days')"
+	"'binlog_row_image','binlog_row_metadata','binlog_checksum','gtid_mode','binlog_expire_logs_seconds','expire_logs_days','binlog_expire_logs_auto_purge')"
 
 func (s *Conn) inspect() error {
 	rows, err := s.Rows(queryVariables)
@@ -56,6 +56,9 @@ func (s *Conn) inspect() error {
 	}
 	if s.Server.Format == "" {
 		s.Server.Format = "ROW"
+	}
+	if auto := v["binlog_expire_logs_auto_purge"]; strings.EqualFold(auto, "OFF") {
+		return nil
 	}
 	if sec, err := strconv.ParseInt(v["binlog_expire_logs_seconds"], 10, 64); err == nil && sec > 0 {
 		s.Server.Retention = time.Duration(sec) * time.Second
