@@ -117,8 +117,11 @@ func TestStackReload(t *testing.T) {
 	server["canal.instance."+other+".lazy"] = "true"
 	w.lines(filepath.Join(node.Dir, "canal.properties"), server)
 	await("lazy", func(f followed) bool { return f.State == "stopped" })
-	if out, _, _ := w.operator("status"); !strings.Contains(out, "none (lazy here)") {
-		t.Errorf("status does not tell of the lazy destination:\n%s", out)
+	for command, want := range map[string]string{"status": "none (lazy here)  none (lazy: " + node.Address + ")", "check": "it is lazy: known here and not run"} {
+		w.until(ctx, command+" tells of the lazy destination", func() bool {
+			out, _, _ := w.operator(command)
+			return strings.Contains(out, want)
+		})
 	}
 	delete(server, "canal.instance."+other+".lazy")
 	w.lines(filepath.Join(node.Dir, "canal.properties"), server)

@@ -209,7 +209,7 @@ func (n *node) destination(i *config.Instance) (*destination, error) {
 	d := &destination{instance: i, metrics: n.metrics.Destination(i.Name), elector: ha.Static{}, log: n.log.With("destination", i.Name)}
 	if n.zk != nil {
 		pauses := zookeeper.DefaultElectorConfig()
-		pauses.TakeoverDelay = i.TakeoverDelay
+		pauses.TakeoverDelay, pauses.Lazy = i.TakeoverDelay, i.Lazy
 		d.elector = n.zk.Elector(i.Name, pauses)
 		d.watch = n.zk.Pauses(i.Name).Watch
 	}

@@ -36,6 +36,7 @@ type Seen struct {
 	Name  string
 	Owner Owner
 	Nodes []string // ip:port of the nodes that know it, the owner among them
+	Lazy  []string // of these, those that know it only and will not own it
 	Pause *Pause   // nil unless it is paused
 
 	Saved position.Saved
@@ -46,9 +47,9 @@ type Seen struct {
 	OrderErr error          // why it cannot be read
 }
 
-// Standbys are the nodes that know the destination and do not own it.
+// Standbys are the nodes that would take the destination over.
 func (s Seen) Standbys() []string {
-	return slices.DeleteFunc(slices.Clone(s.Nodes), func(node string) bool { return node == s.Owner.Address })
+	return slices.DeleteFunc(slices.Clone(s.Nodes), func(node string) bool { return node == s.Owner.Address || slices.Contains(s.Lazy, node) })
 }
 
 // Survey reads what the tree says about some destinations, about all of them in
@@ -80,6 +81,15 @@ func see(v *session.Visit, destination string) (s Seen, err error) {
 	}
 	if s.Nodes, err = v.Children(destinationPath(destination) + "/cluster"); err != nil {
 		return s, err
+	}
+	for _, node := range s.Nodes {
+		n, _, err := v.Get(standbyPath(destination, node))
+		if err != nil {
+			return s, err
+		}
+		if string(n.Data) == lazyText {
+			s.Lazy = append(s.Lazy, node)
+		}
 	}
 	if s.Pause, _, err = pause.Of(v, pausedPath(destination)); err != nil {
 		return s, err

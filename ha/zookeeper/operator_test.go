@@ -104,6 +104,49 @@ func TestReleaseIsRefused(t *testing.T) {
 	})
 }
 
+// TestLazyNodes: a node that only knows a destination is no standby, until it is one.
+func TestLazyNodes(t *testing.T) {
+	bubble(t, func(t *testing.T, s *zktest.Server) {
+		c, l := config(s, "").Config, newLog()
+		a := start(t, config(s, "a:1"), &starter{node: "a", log: l})
+		defer a.stop()
+		b, stop := startClient(t, config(s, "b:1"))
+		defer stop()
+		settings := zookeeper.DefaultElectorConfig()
+		settings.Lazy = true
+		lazy := b.Elector(dest, settings)
+		if err := lazy.Register(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		settle(time.Second)
+		see := func(standbys, lazy string) {
+			t.Helper()
+			all, err := zookeeper.Survey(t.Context(), c, dest)
+			if err != nil || strings.Join(all[0].Standbys(), ",") != standbys || strings.Join(all[0].Lazy, ",") != lazy || len(all[0].Nodes) != 2 {
+				t.Errorf("%+v, %v", all, err)
+			}
+		}
+		see("", "b:1")
+		if _, _, err := zookeeper.Release(t.Context(), c, dest); !errors.Is(err, zookeeper.ErrAlone) {
+			t.Errorf("with a lazy node alone: %v", err)
+		}
+		n, _ := s.Get("/otter/canal/destinations/" + dest + "/cluster/b:1")
+		s.Expire(n.Owner) // the node comes back as it was
+		settle(20 * time.Second)
+		see("", "b:1")
+		if err := b.Elector(dest, zookeeper.DefaultElectorConfig()).Register(t.Context()); err != nil { // without an Unregister that got through
+			t.Fatal(err)
+		}
+		settle(time.Second)
+		see("b:1", "")
+		if err := lazy.Register(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		settle(time.Second)
+		see("", "b:1")
+	})
+}
+
 // TestReleaseSaysWhoDoesNotLetGo: another kind of node owns it and does not listen.
 func TestReleaseSaysWhoDoesNotLetGo(t *testing.T) {
 	bubble(t, func(t *testing.T, s *zktest.Server) {

@@ -30,7 +30,8 @@ type shown struct {
 	Epoch       int64    `json:"epoch,omitempty"`
 	Leaving     bool     `json:"leaving,omitempty"` // the owner was asked to let go
 	Standbys    []string `json:"standbys,omitempty"`
-	Lazy        bool     `json:"lazy,omitempty"` // by this configuration
+	LazyNodes   []string `json:"lazyNodes,omitempty"` // they know it, and will not take over
+	Lazy        bool     `json:"lazy,omitempty"`      // by this configuration
 
 	Paused *zookeeper.Pause `json:"paused,omitempty"`
 	Kept   *kept.Kept       `json:"kept,omitempty"` // by the source, where it is paused
@@ -130,7 +131,7 @@ func (c *common) lookElected(ctx context.Context, node *config.Node, destination
 			return nil, fmt.Errorf("neither the tree at %s nor the configuration knows a destination %q", node.ZooKeeper, d.Name)
 		}
 		all[i] = shown{Destination: d.Name, Election: "zookeeper", Configured: node.Instance(d.Name) != nil, Owner: d.Owner.Address,
-			Epoch: d.Owner.Epoch, Leaving: d.Owner.Leaving, Standbys: d.Standbys(), Lazy: lazy(node, d.Name), Paused: d.Pause, stored: store(d.Saved, d.State, d.Err)}
+			Epoch: d.Owner.Epoch, Leaving: d.Owner.Leaving, Standbys: d.Standbys(), LazyNodes: d.Lazy, Lazy: lazy(node, d.Name), Paused: d.Pause, stored: store(d.Saved, d.State, d.Err)}
 		all[i].Skip = d.Order
 		if d.OrderErr != nil {
 			all[i].SkipError = d.OrderErr.Error()
@@ -247,6 +248,9 @@ func (s *status) print(all []shown) error {
 		standbys := strings.Join(d.Standbys, ",")
 		if standbys == "" {
 			standbys = "none"
+		}
+		if len(d.LazyNodes) > 0 {
+			standbys += " (lazy: " + strings.Join(d.LazyNodes, ",") + ")"
 		}
 		record := ""
 		switch {

@@ -68,15 +68,16 @@ type Client struct {
 	granted State         // what the latest connect response says
 	changed chan struct{} // closed and replaced when session changes
 	calls   sync.WaitGroup
-	wishes  map[string]bool  // ephemeral nodes of this node: true to have, false to remove
-	made    map[string]int64 // session in which a wish was fulfilled
-	others  map[string]other // of the wishes, those whose node is another session's
-	known   bool             // the credentials were presented; the zk client repeats them
-	away    bool             // it was said that ZooKeeper is away
-	refusal error            // why the latest attempt gave no session; nil before one failed
-	holds   int              // what must not be given back by closing the session
-	closing bool             // Run is about to return
-	hangsUp func()           // dials no more, once closing
+	wishes  map[string]bool   // ephemeral nodes of this node: true to have, false to remove
+	texts   map[string][]byte // what such a node holds; none is nothing
+	made    map[string]int64  // session in which a wish was fulfilled
+	others  map[string]other  // of the wishes, those whose node is another session's
+	known   bool              // the credentials were presented; the zk client repeats them
+	away    bool              // it was said that ZooKeeper is away
+	refusal error             // why the latest attempt gave no session; nil before one failed
+	holds   int               // what must not be given back by closing the session
+	closing bool              // Run is about to return
+	hangsUp func()            // dials no more, once closing
 
 	poke chan struct{} // holds a token when wishes changed
 }
@@ -110,6 +111,7 @@ func New(c Config, parents []string, l *slog.Logger) *Client {
 		config: c, chroot: chroot, parents: parents, log: l,
 		changed: make(chan struct{}),
 		wishes:  map[string]bool{},
+		texts:   map[string][]byte{},
 		made:    map[string]int64{},
 		others:  map[string]other{},
 		poke:    make(chan struct{}, 1),

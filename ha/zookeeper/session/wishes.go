@@ -1,6 +1,7 @@
 package session
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -12,9 +13,17 @@ import (
 )
 
 // Wish records that an ephemeral node of ours is wanted, or no longer.
-func (c *Client) Wish(path string, want bool) {
+func (c *Client) Wish(path string, want bool) { c.wish(path, want, nil) }
+
+// WishText records that an ephemeral node of ours is wanted that holds a text.
+func (c *Client) WishText(path string, text []byte) { c.wish(path, true, text) }
+
+func (c *Client) wish(path string, want bool, text []byte) {
 	c.mu.Lock()
 	c.wishes[path] = want
+	if delete(c.texts, path); text != nil {
+		c.texts[path] = text
+	}
 	delete(c.made, path)
 	delete(c.others, path)
 	c.mu.Unlock()
@@ -34,6 +43,7 @@ func (c *Client) Forget(path string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.wishes, path)
+	delete(c.texts, path)
 	delete(c.made, path)
 	delete(c.others, path)
 }
@@ -65,15 +75,22 @@ func (c *Client) fulfil(ctx context.Context, session int64) error {
 // show creates an ephemeral node. One that is there already is watched: it goes
 // when the session that made it ends.
 func (c *Client) show(ctx context.Context, path string, session int64) error {
-	err := c.CreateEphemeral(ctx, path, nil)
+	c.mu.Lock()
+	text := c.texts[path]
+	c.mu.Unlock()
+	err := c.CreateEphemeral(ctx, path, text)
 	if errors.Is(err, zk.ErrNoNode) {
 		if err := c.Ensure(ctx, parentOf(path)); err != nil {
 			return err
 		}
-		err = c.CreateEphemeral(ctx, path, nil)
+		err = c.CreateEphemeral(ctx, path, text)
 	}
 	if errors.Is(err, zk.ErrNodeExists) {
-		if ours, err := c.yield(ctx, path, session); err != nil || !ours {
+		n, ours, err := c.yield(ctx, path, session)
+		if err != nil || !ours {
+			return err
+		}
+		if err := c.rewrite(ctx, path, n, text); err != nil {
 			return err
 		}
 	} else if err != nil {
@@ -86,6 +103,18 @@ func (c *Client) show(ctx context.Context, path string, session int64) error {
 		c.made[path] = session
 	} else {
 		c.wishes[path] = false // taken back meanwhile: remove it again
+	}
+	return nil
+}
+
+// rewrite writes what a node of ours is to hold, unless it does.
+func (c *Client) rewrite(ctx context.Context, path string, n Node, text []byte) error {
+	if bytes.Equal(n.Data, text) {
+		return nil
+	}
+	_, err := Call(ctx, c, func(conn *zk.Conn) (*zk.Stat, error) { return conn.Set(c.Path(path), text, n.Version) })
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
 	}
 	return nil
 }
@@ -103,7 +132,7 @@ type other struct {
 // yield looks at a node that is there although it was to be made: ours tells
 // whether it is this session's after all. If not, it is watched. That of a
 // former session of this node goes within a session timeout.
-func (c *Client) yield(ctx context.Context, path string, session int64) (ours bool, err error) {
+func (c *Client) yield(ctx context.Context, path string, session int64) (n Node, ours bool, err error) {
 	c.mu.Lock()
 	o, known := c.others[path]
 	c.mu.Unlock()
@@ -113,7 +142,7 @@ func (c *Client) yield(ctx context.Context, path string, session int64) (ours bo
 	}
 	n, found, err := look(ctx, path)
 	if err != nil || !found || n.Owner == session {
-		return found && n.Owner == session, err
+		return n, found && n.Owner == session, err
 	}
 	if o.owner != n.Owner {
 		o = other{n.Owner, time.Now()}
@@ -121,7 +150,7 @@ func (c *Client) yield(ctx context.Context, path string, session int64) (ours bo
 	c.mu.Lock()
 	c.others[path] = o
 	c.mu.Unlock()
-	return false, nil
+	return n, false, nil
 }
 
 // Shared is an error that wraps ErrShared and names the node, nil while nobody
