@@ -26,13 +26,10 @@ type ElectorConfig struct {
 	// GiveUpDelay is how long a node that gave a destination up itself leaves it
 	// to others.
 	GiveUpDelay time.Duration
-	// Lazy says that this node knows the destination and never owns it: it is
-	// shown as such.
-	Lazy bool
+	Lazy        bool // this node knows the destination and never owns it
 }
 
-// lazyText is what the node of a lazy destination holds under the destination's
-// cluster nodes, where Canal's, and others of ours, hold nothing.
+// lazyText is what such a node holds under cluster, where others hold nothing.
 const lazyText = "lazy"
 
 // DefaultElectorConfig returns the pauses for at-least-once.
@@ -97,12 +94,7 @@ func (e *Elector) Delay(d time.Duration) {
 // Register shows this node under the destination's cluster nodes, in this
 // session and in each that follows. It does not wait.
 func (e *Elector) Register(context.Context) error {
-	path := standbyPath(e.destination, e.c.id)
-	if e.config.Lazy {
-		e.c.session.WishText(path, []byte(lazyText))
-		return nil
-	}
-	e.c.session.Wish(path, true)
+	e.c.session.WishText(standbyPath(e.destination, e.c.id), map[bool]string{true: lazyText}[e.config.Lazy])
 	return nil
 }
 

@@ -13,16 +13,17 @@ import (
 )
 
 // Wish records that an ephemeral node of ours is wanted, or no longer.
-func (c *Client) Wish(path string, want bool) { c.wish(path, want, nil) }
+func (c *Client) Wish(path string, want bool) { c.wish(path, want, "") }
 
-// WishText records that an ephemeral node of ours is wanted that holds a text.
-func (c *Client) WishText(path string, text []byte) { c.wish(path, true, text) }
+// WishText records that an ephemeral node of ours is wanted that holds a text,
+// which may be empty.
+func (c *Client) WishText(path, text string) { c.wish(path, true, text) }
 
-func (c *Client) wish(path string, want bool, text []byte) {
+func (c *Client) wish(path string, want bool, text string) {
 	c.mu.Lock()
 	c.wishes[path] = want
-	if delete(c.texts, path); text != nil {
-		c.texts[path] = text
+	if delete(c.texts, path); text != "" {
+		c.texts[path] = []byte(text)
 	}
 	delete(c.made, path)
 	delete(c.others, path)
