@@ -13,6 +13,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/canal-relay/canal-relay/ha"
+	"github.com/canal-relay/canal-relay/ha/zookeeper/running"
 	"github.com/canal-relay/canal-relay/ha/zookeeper/session"
 )
 
@@ -121,13 +122,13 @@ func (e *Elector) Release(ctx context.Context) error {
 	if !found {
 		return fmt.Errorf("release %s: %w", e.destination, ErrNobody)
 	}
-	r, err := parseRunning(n.Data)
+	r, err := running.Parse(n.Data)
 	if err != nil {
 		return fmt.Errorf("release %s: its owner is unknown: %w", e.destination, err)
 	}
 	r.Active = false
 	_, err = session.Call(ctx, e.c.session, func(conn *zk.Conn) (*zk.Stat, error) {
-		return conn.Set(e.c.session.Path(path), r.bytes(), n.Version)
+		return conn.Set(e.c.session.Path(path), r.Bytes(), n.Version)
 	})
 	if err != nil {
 		return fmt.Errorf("release %s: write the request: %w", e.destination, err)
@@ -280,7 +281,7 @@ func (e *Elector) takeOver(ctx context.Context, s session.State, path string, wa
 	return e.retry(ctx, "create the running node", err)
 }
 
-func (e *Elector) self() []byte { return running{Active: true, Address: e.c.id}.bytes() }
+func (e *Elector) self() []byte { return running.Node{Active: true, Address: e.c.id}.Bytes() }
 
 // due says from when on this node may create the running node, which is absent.
 func (e *Elector) due(ctx context.Context) (time.Time, error) {
@@ -350,7 +351,7 @@ func (e *Elector) note(ctx context.Context, n session.Node) {
 		clean = err == nil && mark == before
 	}
 	owner := ""
-	if r, err := parseRunning(n.Data); err == nil {
+	if r, err := running.Parse(n.Data); err == nil {
 		owner = r.Address
 	}
 	s, _ := e.c.session.Current()

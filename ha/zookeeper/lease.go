@@ -12,6 +12,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/canal-relay/canal-relay/ha"
+	"github.com/canal-relay/canal-relay/ha/zookeeper/running"
 	"github.com/canal-relay/canal-relay/ha/zookeeper/session"
 )
 
@@ -119,7 +120,7 @@ func (l *lease) attend(ctx context.Context) {
 // heed reads what is written in our own node. A request to let go is passed on;
 // anything that does not name us as the owner is put right.
 func (l *lease) heed(ctx context.Context, n session.Node) error {
-	r, err := parseRunning(n.Data)
+	r, err := running.Parse(n.Data)
 	if err == nil && r.Address == l.e.c.id {
 		if !r.Active && !l.asked {
 			l.asked = true

@@ -10,6 +10,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/canal-relay/canal-relay/ha/zookeeper/pause"
+	"github.com/canal-relay/canal-relay/ha/zookeeper/running"
 	"github.com/canal-relay/canal-relay/ha/zookeeper/session"
 	"github.com/canal-relay/canal-relay/relay/position"
 )
@@ -116,7 +117,7 @@ func ownerOf(v *session.Visit, destination string) (Owner, session.Node, error) 
 		return Owner{}, n, err
 	}
 	o := Owner{Epoch: n.Czxid}
-	if r, err := parseRunning(n.Data); err == nil {
+	if r, err := running.Parse(n.Data); err == nil {
 		o.Address, o.Leaving = r.Address, !r.Active
 	}
 	return o, n, nil
@@ -162,7 +163,7 @@ func letGo(v *session.Visit, destination string) (Owner, error) {
 		case o.Address == "":
 			return o, fmt.Errorf("its owner is unknown: the running node holds %q", n.Data)
 		}
-		err = v.Do(v.Set(runningPath(destination), running{Active: false, Address: o.Address}.bytes(), n.Version))
+		err = v.Do(v.Set(runningPath(destination), running.Node{Active: false, Address: o.Address}.Bytes(), n.Version))
 		if !errors.Is(err, zk.ErrBadVersion) && !errors.Is(err, zk.ErrNoNode) {
 			return o, err
 		}
@@ -347,7 +348,7 @@ func move(v *session.Visit, destination string, m Move) (old position.Position, 
 		return v.Create(path, data, false)
 	}
 	lock := runningPath(destination)
-	err = v.Do(v.Create(lock, running{Active: false, Address: "cursor-set"}.bytes(), true),
+	err = v.Do(v.Create(lock, running.Node{Active: false, Address: "cursor-set"}.Bytes(), true),
 		put(cursorPath(destination), cursor, p.AppendCanal(nil)), put(statePath(destination), state, next.Append(nil)), v.Delete(lock, 0))
 	switch {
 	case errors.Is(err, zk.ErrNodeExists):

@@ -1,11 +1,6 @@
 package zookeeper
 
-import (
-	"encoding/json"
-	"errors"
-	"fmt"
-	"strings"
-)
+import "strings"
 
 // root is where Canal keeps everything, below the chroot.
 const root = "/otter/canal"
@@ -36,32 +31,5 @@ func pausedPath(d string) string { return destinationPath(d) + "/relay/paused" }
 // heldPath is there for as long as an operator moves the position of a
 // destination: nobody may start it. It is ephemeral, and goes with the operator.
 func heldPath(d string) string { return destinationPath(d) + "/relay/held" }
-
-// running is Canal's ServerRunningData, the content of the running node.
-type running struct {
-	Active  bool   `json:"active"`
-	Address string `json:"address"` // ip:port under which the owner is registered
-}
-
-func (r running) bytes() []byte {
-	b, err := json.Marshal(r)
-	if err != nil {
-		panic(fmt.Sprintf("zookeeper: encode %+v: %v", r, err)) // two plain fields always encode
-	}
-	return b
-}
-
-// parseRunning reads the content of a running node: any order, unknown members
-// allowed; a missing active is true, as for Canal.
-func parseRunning(b []byte) (running, error) {
-	r := running{Active: true}
-	if err := json.Unmarshal(b, &r); err != nil {
-		return running{}, fmt.Errorf("read running node: %w", err)
-	}
-	if r.Address == "" {
-		return running{}, errors.New("read running node: it names no address")
-	}
-	return r, nil
-}
 
 func parentOf(path string) string { return path[:strings.LastIndexByte(path, '/')] }
