@@ -103,8 +103,8 @@ func TestStackLive(t *testing.T) {
 			}
 			return inserted(b) >= 1+rounds*perRound
 		}, nil)
-		if n := strings.Count(log.String(), "lost the source"); n != rounds/5 {
-			t.Errorf("%d connections lost, killed %d:\n%s", n, rounds/5, log.String())
+		if !strings.Contains(log.String(), "lost the source") { // said once in 10 s
+			t.Errorf("%d connections were killed:\n%s", rounds/5, log.String())
 		}
 		unique := make(map[string]bool)
 		for _, s := range rowsOf(batches) {

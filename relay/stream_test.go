@@ -147,7 +147,15 @@ func TestBeyond4GiB(t *testing.T) {
 				c.BatchBytes = 1 // one transaction
 				return New(c, position.Resume{Position: p}, reader(t, s, nil), nil, nil)
 			}
-			batches := follow(t, from(position.Position{File: l.Name, Offset: 4}), func(b []seen) bool { return len(rowsOf(b)) >= 17 }, nil)
+			var place uint64 // in the file, of the last change that was read
+			read := func(p position.Position, n int) []seen {
+				return follow(t, from(p), func(b []seen) bool { return len(rowsOf(b)) >= n }, func(b *event.Batch) {
+					for i := range b.Changes {
+						place = b.Changes[i].Offset
+					}
+				})
+			}
+			batches := read(position.Position{File: l.Name, Offset: 4}, 17)
 			var last position.Position
 			for _, b := range batches {
 				if b.Resume.IsZero() || last.Offset > 1<<32 {
@@ -162,9 +170,12 @@ func TestBeyond4GiB(t *testing.T) {
 				t.Fatalf("the position came to %d", last.Offset)
 			}
 			if gtid == "ON" {
-				got := rowsOf(follow(t, from(last), func(b []seen) bool { return len(rowsOf(b)) >= 2 }, nil))
-				if want := rowsOf(batches)[15:]; !slices.Equal(got, want) {
+				was := place
+				if got, want := rowsOf(read(last, 2)), rowsOf(batches)[15:]; !slices.Equal(got, want) {
 					t.Errorf("behind %d: %v, want %v", last.Offset, got, want)
+				}
+				if place != was {
+					t.Errorf("behind what was left out a change is at %d, want %d", place, was)
 				}
 				return
 			}

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/go-mysql-org/go-mysql/client"
+	"github.com/go-mysql-org/go-mysql/replication"
 
 	"github.com/canal-relay/canal-relay/relay/binlog"
 	"github.com/canal-relay/canal-relay/relay/binlog/source"
@@ -297,5 +298,33 @@ func TestStackCompression(t *testing.T) {
 	s.exec("SET GLOBAL protocol_compression_algorithms = 'zlib'")
 	if _, err := open(t, s.config("secret")).Check(t.Context()); err == nil || !strings.Contains(err.Error(), "compression") {
 		t.Errorf("only with compression: %v", err)
+	}
+}
+
+// TestStackHeartbeat: a dump by GTID is told by MySQL where it is, with all 64 bits of the offset.
+func TestStackHeartbeat(t *testing.T) {
+	s := newServer(t, "MYSQL")
+	s.account("secret")
+	c := s.config("secret")
+	end, err := open(t, c).End(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var beat *replication.HeartbeatEvent
+	h := &recorder{stop: func(h *recorder) bool {
+		for _, e := range h.events {
+			if b, ok := e.Event.(*replication.HeartbeatEvent); ok && e.Header.EventType == replication.HEARTBEAT_LOG_EVENT_V2 {
+				beat = b
+			}
+		}
+		return beat != nil
+	}}
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	if err := open(t, c).Run(ctx, position.Position{GTIDs: end.GTIDs}, h); !errors.Is(err, errStop) {
+		t.Fatalf("%v, %d events", err, len(h.events))
+	}
+	if beat.Filename != end.File || beat.Offset != end.Offset {
+		t.Errorf("at %s:%d, want %s:%d", beat.Filename, beat.Offset, end.File, end.Offset)
 	}
 }

@@ -41,6 +41,8 @@ func (e *ending) HandleEvent(ev *replication.BinlogEvent) error {
 	const wrap = 1 << 32 // of offsets in event headers
 	if r, ok := ev.Event.(*replication.RotateEvent); ok {
 		e.at.File, e.at.Offset = string(r.NextLogName), r.Position
+	} else if beat, ok := ev.Event.(*replication.HeartbeatEvent); ok && beat.Version == 2 {
+		e.at.Offset = max(e.at.Offset, beat.Offset)
 	} else if low := uint64(ev.Header.LogPos); low > 0 {
 		offset := e.at.Offset&^(wrap-1) | low
 		if offset+wrap/2 < e.at.Offset {

@@ -12,6 +12,7 @@ import (
 
 const (
 	heartbeatEvent = 27
+	heartbeatV2    = 41
 	mariaGTIDEvent = 162
 	artificial     = 0x20
 )
@@ -69,6 +70,7 @@ func (h *handler) file(l *Log, offset uint64, skip *skipper, cut *int) error {
 	if err := h.send(Event(rotateEvent, 0, 0, artificial, append(where, l.Name...))); err != nil {
 		return err
 	}
+	left := false // something was left out since the last event
 	for pos, beats := uint64(4), 0; ; {
 		h.s.mu.Lock()
 		all, grown, last := l.Bytes, h.s.grown, h.s.logs[len(h.s.logs)-1] == l
@@ -83,7 +85,13 @@ func (h *handler) file(l *Log, offset uint64, skip *skipper, cut *int) error {
 				}
 				e = Event(formatEvent, binary.LittleEndian.Uint32(e), 0, 0, e[19:len(e)-4])
 			} else if skip.skips(e) {
+				left = true
 				continue
+			} else if left && h.beats {
+				left = false
+				if err := h.send(Event(heartbeatV2, 0, 0, 0, beatBody(l.Name, l.offset(int(begins))))); err != nil {
+					return err
+				}
 			}
 			if *cut == 0 {
 				return errDone
@@ -109,6 +117,12 @@ func (h *handler) file(l *Log, offset uint64, skip *skipper, cut *int) error {
 			}
 		}
 	}
+}
+
+// beatBody is that of HEARTBEAT_LOG_EVENT_V2.
+func beatBody(file string, offset uint64) []byte {
+	b := append([]byte{1, byte(len(file))}, file...)
+	return append(binary.LittleEndian.AppendUint64(append(b, 2, 9, 0xfe), offset), 0)
 }
 
 // send writes one event as packets.

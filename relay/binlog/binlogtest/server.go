@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/go-mysql-org/go-mysql/mysql"
+	"github.com/go-mysql-org/go-mysql/replication"
 	"github.com/go-mysql-org/go-mysql/server"
 )
 
@@ -190,6 +191,8 @@ type handler struct {
 	conn *server.Conn
 	dump Dump
 	from string // @slave_connect_state
+
+	beats bool // the reader wants heartbeats of the second version
 }
 
 // HandleQuery answers the statements of a reader.
@@ -289,6 +292,7 @@ func (h *handler) HandleOtherCommand(cmd byte, data []byte) error {
 			h.dump.GTID, h.dump.GTIDs = true, h.from
 		}
 	case mysql.COM_BINLOG_DUMP_GTID:
+		h.beats = data[0]&replication.USE_HEARTBEAT_EVENT_V2 != 0
 		h.dump.ID = binary.LittleEndian.Uint32(data[2:])
 		set, err := mysql.DecodeMysqlGTIDSet(data[22:])
 		if err != nil {

@@ -199,7 +199,11 @@ func (s *Conn) Dump(c *Config, from position.Position) error {
 			if err != nil {
 				return fmt.Errorf("%w: GTID set %q: %w", ErrStart, from.GTIDs, err)
 			}
-			return s.command(dumpGTIDCommand(c.ServerID, set.Encode()))
+			flags := uint16(0)
+			if s.Server.AtLeast(8, 0) { // 8.0.26 and later know it: their own replicas ask every source for it
+				flags = replication.USE_HEARTBEAT_EVENT_V2
+			}
+			return s.command(dumpGTIDCommand(c.ServerID, flags, set.Encode()))
 		}
 		err := s.Exec(fmt.Sprintf("SET @slave_connect_state='%s'", from.GTIDs),
 			"SET @slave_gtid_strict_mode=0, @slave_gtid_ignore_duplicates=0")
@@ -259,8 +263,8 @@ func dumpCommand(id uint32, flags uint16, file string, offset uint32) []byte {
 }
 
 // dumpGTIDCommand is COM_BINLOG_DUMP_GTID with an empty file name and offset 4.
-func dumpGTIDCommand(id uint32, set []byte) []byte {
-	b := binary.LittleEndian.AppendUint16([]byte{mysql.COM_BINLOG_DUMP_GTID}, 0)
+func dumpGTIDCommand(id uint32, flags uint16, set []byte) []byte {
+	b := binary.LittleEndian.AppendUint16([]byte{mysql.COM_BINLOG_DUMP_GTID}, flags)
 	b = binary.LittleEndian.AppendUint32(b, id)
 	b = binary.LittleEndian.AppendUint32(b, 0)
 	b = binary.LittleEndian.AppendUint64(b, 4)

@@ -16,6 +16,9 @@ import (
 //
 // Offsets are counted by adding event sizes, because the 32 bits of the header
 // wrap at 4 GiB; the header only corrects for what a server left out of a dump.
+// Where that is more than 2 GiB of one file an offset is too low by a multiple
+// of 4 GiB, unless the server tells it (MySQL does, MariaDB cannot): what has
+// GTIDs goes on by them, and only r-pos of what has none is an offset.
 type Track struct {
 	File       string // of the event last taken
 	Start, End uint64 // its first byte and the byte behind it
@@ -113,6 +116,10 @@ func (t *Track) locate(e *replication.BinlogEvent) bool {
 	switch h.EventType {
 	case replication.HEARTBEAT_EVENT, replication.HEARTBEAT_LOG_EVENT_V2:
 		t.correct(h.LogPos)
+		// MySQL sends one behind what it left out. Its second version has all of the offset.
+		if beat, ok := e.Event.(*replication.HeartbeatEvent); ok && beat.Version == 2 && beat.Filename == t.File {
+			t.End = max(t.End, beat.Offset)
+		}
 		t.Start = t.End
 		return false
 	case replication.FORMAT_DESCRIPTION_EVENT:
