@@ -197,6 +197,7 @@ func positionOf(r *mysql.Result, i int, at position.Position) position.Position 
 }
 
 // snapshotOf reads a snapshot's data: an object of schema and CREATE TABLE texts.
+// Canal 1.1.7 and later write the schema's name in back-quotes.
 func snapshotOf(data string, at position.Position) ([]schema.Entry, error) {
 	var texts map[string]string
 	if err := json.Unmarshal([]byte(data), &texts); err != nil {
@@ -208,6 +209,9 @@ func snapshotOf(data string, at position.Position) ([]schema.Entry, error) {
 		return entries, err
 	}
 	for name, text := range texts {
+		if n := len(name); n > 2 && name[0] == '`' && name[n-1] == '`' {
+			name = strings.ReplaceAll(name[1:n-1], "``", "`")
+		}
 		for _, sql := range lex.SplitStatements(text) {
 			entries = append(entries, schema.Entry{At: at, Database: name, SQL: sql, Snapshot: max(at.Time.Unix(), 1)})
 		}
