@@ -9,9 +9,15 @@ import (
 	"time"
 )
 
+// skipVersion is the version of the Skip format that this build writes. It reads
+// older ones, none named among them, and refuses newer ones.
+const skipVersion = 1
+
 // Skip is an operator's order to leave one thing out, once: a JSON object in
 // the node relay/skip.
 type Skip struct {
+	Version int `json:"version"` // of this format
+
 	At     string    `json:"at"`     // what, as a Fault names it
 	Reason string    `json:"reason"` // for people
 	Who    string    `json:"who"`
@@ -33,6 +39,9 @@ func (s Skip) Validate() error {
 
 // ParseSkip reads an order.
 func ParseSkip(b []byte) (s Skip, err error) {
+	if err := newer(b, skipVersion); err != nil {
+		return s, fmt.Errorf("read relay/skip: %w", err)
+	}
 	if err := json.Unmarshal(b, &s); err != nil {
 		return s, fmt.Errorf("read relay/skip: %w", err)
 	}
@@ -40,7 +49,10 @@ func ParseSkip(b []byte) (s Skip, err error) {
 }
 
 // Append appends s as JSON.
-func (s Skip) Append(b []byte) []byte { return appendJSON(b, s) }
+func (s Skip) Append(b []byte) []byte {
+	s.Version = skipVersion
+	return appendJSON(b, s)
+}
 
 const leftOut = "left out "
 

@@ -35,7 +35,7 @@ func TestSkipNamesOneThing(t *testing.T) {
 }
 
 func TestSkipIsReadAsItWasWritten(t *testing.T) {
-	want := Skip{At: "0-1-4711", Reason: "broken <row>", Who: "ops@host", When: time.Date(2026, 11, 30, 9, 0, 0, 0, time.UTC)}
+	want := Skip{Version: skipVersion, At: "0-1-4711", Reason: "broken <row>", Who: "ops@host", When: time.Date(2026, 11, 30, 9, 0, 0, 0, time.UTC)}
 	got, err := ParseSkip(want.Append(nil))
 	if err != nil || got != want {
 		t.Errorf("%+v, %v", got, err)

@@ -57,6 +57,9 @@ type Past struct {
 
 // ParseState reads a State. A format newer than this build knows is an error.
 func ParseState(b []byte) (State, error) {
+	if err := newer(b, stateVersion); err != nil {
+		return State{}, fmt.Errorf("read relay state: %w", err)
+	}
 	var s *State
 	if err := json.Unmarshal(b, &s); err != nil {
 		return State{}, fmt.Errorf("read relay state: %w", err)
@@ -64,11 +67,19 @@ func ParseState(b []byte) (State, error) {
 	if s == nil || s.Version < 1 {
 		return State{}, fmt.Errorf("read relay state: it names no format version")
 	}
-	if s.Version > stateVersion {
-		return State{}, fmt.Errorf("read relay state: format version %d is newer than %d, which this build knows; use the newer build",
-			s.Version, stateVersion)
-	}
 	return *s, nil
+}
+
+// newer is an error if b has a version above the one that this build knows. It is
+// asked first: what a newer build writes besides may be of another kind.
+func newer(b []byte, known int) error {
+	var head struct {
+		Version int `json:"version"`
+	}
+	if err := json.Unmarshal(b, &head); err == nil && head.Version > known {
+		return fmt.Errorf("format version %d is newer than %d, which this build knows; use the newer build", head.Version, known)
+	}
+	return nil
 }
 
 // Append appends s as JSON.

@@ -67,9 +67,16 @@ func (r *Record) Judge(destination string, epoch int64, zookeeper string) error 
 	return nil
 }
 
-// Parse reads the value of a record. Of a newer one only Format and Node mean
-// anything.
+// Parse reads the value of a record. Of a newer one it reads Format and Node:
+// the rest may be of another kind.
 func Parse(value []byte) (*Record, error) {
+	var head struct {
+		Format int    `json:"format"`
+		Node   string `json:"node"`
+	}
+	if err := json.Unmarshal(value, &head); err == nil && head.Format > Format {
+		return &Record{Format: head.Format, Node: head.Node}, nil
+	}
 	r := &Record{}
 	return r, json.Unmarshal(value, r)
 }

@@ -179,13 +179,16 @@ func (h *History) each(ctx context.Context, f func(*kgo.Record) error) error {
 
 // entry reads a record.
 func (h *History) entry(r *kgo.Record) (schema.Entry, error) {
+	var head struct {
+		Format int `json:"format"`
+	}
+	if err := json.Unmarshal(r.Value, &head); err == nil && head.Format > historyFormat { // the rest may be of another kind
+		return schema.Entry{}, fmt.Errorf("topic %s holds records of format %d at offset %d, written by a newer canal-relay: this one reads up to %d",
+			h.topic, head.Format, r.Offset, historyFormat)
+	}
 	var record historyRecord
 	if err := json.Unmarshal(r.Value, &record); err != nil {
 		return record.Entry, fmt.Errorf("read topic %s at offset %d: %w", h.topic, r.Offset, err)
-	}
-	if record.Format > historyFormat {
-		return record.Entry, fmt.Errorf("topic %s holds records of format %d at offset %d, written by a newer canal-relay: this one reads up to %d",
-			h.topic, record.Format, r.Offset, historyFormat)
 	}
 	return record.Entry, nil
 }

@@ -60,7 +60,7 @@ func TestHistoryOfNewerVersion(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer client.Close()
-	record := &kgo.Record{Topic: "schema", Key: []byte("orders"), Value: []byte(`{"format":99}`)}
+	record := &kgo.Record{Topic: "schema", Key: []byte("orders"), Value: []byte(`{"format":99,"at":"of another kind"}`)}
 	if err := client.ProduceSync(t.Context(), record).FirstErr(); err != nil {
 		t.Fatal(err)
 	}

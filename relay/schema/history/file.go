@@ -10,6 +10,8 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"strconv"
+	"strings"
 	"time"
 
 	"go.etcd.io/bbolt"
@@ -22,7 +24,13 @@ import (
 // openTimeout is how long another process may hold the file.
 const openTimeout = 2 * time.Second
 
-var bucket = []byte("entries-1") // 1 is the format of its values
+// Entries stand in a bucket whose name ends in the format of its values.
+const (
+	bucketName = "entries-"
+	fileFormat = 1
+)
+
+var bucket = fmt.Append(nil, bucketName, fileFormat)
 
 // File is the history of one destination in a bbolt file: JSON entries by
 // their number. It is made for a term and closed at its end.
@@ -71,6 +79,10 @@ func (f *File) open() error {
 	if err != nil {
 		return fmt.Errorf("open %s: %w", f.path, err)
 	}
+	if err := db.View(refuseNewer); err != nil {
+		_ = db.Close()
+		return fmt.Errorf("open %s: %w", f.path, err)
+	}
 	f.db = db
 	return nil
 }
@@ -116,6 +128,18 @@ func (f *File) guard(work func() error) (err error) {
 		}
 	}()
 	return work()
+}
+
+// refuseNewer is an error if a file holds entries of a format after ours: what
+// stands beside them is no longer kept up to date.
+func refuseNewer(tx *bbolt.Tx) error {
+	return tx.ForEach(func(name []byte, _ *bbolt.Bucket) error {
+		number, ok := strings.CutPrefix(string(name), bucketName)
+		if format, err := strconv.Atoi(number); ok && err == nil && format > fileFormat {
+			return fmt.Errorf("it holds entries of format %d, written by a newer canal-relay: this one reads up to %d", format, fileFormat)
+		}
+		return nil
+	})
 }
 
 // Load returns all entries.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"go.etcd.io/bbolt"
 
 	"github.com/canal-relay/canal-relay/relay/position"
 	"github.com/canal-relay/canal-relay/relay/schema"
@@ -47,6 +48,35 @@ func TestFileHeldByAnother(t *testing.T) {
 	_, err := second.Load(t.Context(), position.Position{})
 	if err == nil || !strings.Contains(err.Error(), "another process holds it") {
 		t.Errorf("%v", err)
+	}
+}
+
+// A file that a newer build has written to is refused, also where it still has entries of ours.
+func TestFileOfANewerBuild(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "schema.db")
+	f := NewFile(path)
+	if err := f.Append(t.Context(), schema.Entry{SQL: "CREATE TABLE a (id INT)"}); err != nil {
+		t.Fatal(err)
+	}
+	err := f.db.Update(func(tx *bbolt.Tx) error {
+		_, err := tx.CreateBucket([]byte("entries-2"))
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Close()
+	for name, do := range map[string]func(*File) error{
+		"Load":   func(f *File) error { _, err := f.Load(t.Context(), position.Position{}); return err },
+		"Append": func(f *File) error { return f.Append(t.Context(), schema.Entry{SQL: "CREATE TABLE b (id INT)"}) },
+		"Trim":   func(f *File) error { return f.Trim(t.Context(), time.Now()) },
+	} {
+		f := NewFile(path)
+		err := do(f)
+		f.Close()
+		if err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "entries of format 2, written by a newer canal-relay") {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 
