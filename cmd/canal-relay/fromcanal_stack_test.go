@@ -61,6 +61,9 @@ func TestStackFromCanal(t *testing.T) {
 			w.exec(conn, "INSERT INTO t VALUES (7)")
 			w.wantIDs(ctx, "1", "2", "3", "3", "4", "5", "6", "7")
 			w.cursorIsCanals(ctx, canal)
+			canal.stop()
+			canal.waits = 0 // what follows does not depend on it
+			canal.run()
 			_ = w.nodes[0].Stop(syscall.SIGKILL, 30*time.Second)
 			canal.awaits(ctx)
 			w.cursorIsCanals(ctx, canal) // where it goes on: nothing is sent twice
@@ -86,6 +89,7 @@ type canalNode struct {
 	source  *client.Conn
 	gtid    bool // its cursors have GTIDs
 	address string
+	waits   time.Duration // before it takes what another one gave up
 	conn    *zk.Conn
 	ended   chan struct{}
 }
@@ -94,7 +98,7 @@ func (w *world) canal(source *client.Conn, gtid bool) *canalNode {
 	w.Helper()
 	port, err := local.FreePort()
 	w.must(err)
-	c := &canalNode{world: w, source: source, gtid: gtid, address: fmt.Sprintf("127.0.0.1:%d", port)}
+	c := &canalNode{world: w, source: source, gtid: gtid, waits: 5 * time.Second, address: fmt.Sprintf("127.0.0.1:%d", port)}
 	w.Cleanup(func() {
 		if c.conn != nil {
 			c.stop()
@@ -119,14 +123,14 @@ func (c *canalNode) make(path, data string, flags int32) error {
 	return err
 }
 
-// run starts it: it registers, and owns the destination as soon as nobody does. Asked to let go, by active false in the
-// running node, it deletes that, and tries again after five seconds.
+// run starts it: it registers, and owns the destination at once if nobody does, else a while after its owner has gone. Asked to
+// let go, by active false in the running node, it deletes that.
 func (c *canalNode) run() {
 	c.Helper()
 	c.conn, c.ended = c.zookeeper(), make(chan struct{})
 	c.must(c.make("/otter/canal/cluster/"+c.address, "", zk.FlagEphemeral))
 	c.must(c.make(c.path("cluster/"+c.address), "", zk.FlagEphemeral))
-	running, own := c.path("running"), `{"active":true,"address":"`+c.address+`"}`
+	running, own, waits := c.path("running"), `{"active":true,"address":"`+c.address+`"}`, c.waits
 	if err := c.make(running, own, zk.FlagEphemeral); err != nil && err != zk.ErrNodeExists {
 		c.Fatal(err)
 	}
@@ -136,14 +140,13 @@ func (c *canalNode) run() {
 			data, stat, changed, err := conn.GetW(running)
 			switch {
 			case err == zk.ErrNoNode:
+				time.Sleep(waits)
 				_ = c.make(running, own, zk.FlagEphemeral)
 				continue
 			case err != nil:
 				return // stopped
 			case stat.EphemeralOwner == conn.SessionID() && strings.Contains(string(data), `"active":false`):
-				if conn.Delete(running, -1) == nil {
-					time.Sleep(5 * time.Second) // its own pause, so that another one wins
-				}
+				_ = conn.Delete(running, -1)
 				continue
 			}
 			if event := <-changed; event.Err != nil {

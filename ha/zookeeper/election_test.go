@@ -311,6 +311,34 @@ func TestReleaseWithoutAnotherNodeIsTakenBackLater(t *testing.T) {
 	})
 }
 
+// Canal's nodes leave a destination that another one gave up alone for five
+// seconds, and need a while to notice and to come. They get their turn.
+func TestReleaseGoesToCanal(t *testing.T) {
+	bubble(t, func(t *testing.T, s *zktest.Server) {
+		l := newLog()
+		a := start(t, config(s, "a:1"), &starter{node: "a", log: l})
+		settle(time.Second)
+		const canal = "10.9.9.9:11111"
+		s.PutEphemeral("/otter/canal/destinations/"+dest+"/cluster/"+canal, nil)
+		if err := a.elector.Release(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		settle(6500 * time.Millisecond)
+		sameLines(t, l, "a starts", "a drained")
+		java := s.PutEphemeral(runningAt, []byte(`{"active":true,"address":"`+canal+`"}`))
+		settle(time.Minute)
+		sameLines(t, l, "a starts", "a drained")
+		s.Expire(java)
+		settle(5 * time.Second)
+		if err := a.elector.Release(t.Context()); err != nil { // and when it does not come
+			t.Fatal(err)
+		}
+		settle(10 * time.Second)
+		within(t, "taking back", l.at(t, "a starts", 3)-l.at(t, "a drained", 2), 8*time.Second, 9*time.Second)
+		a.stop()
+	})
+}
+
 func TestFailedTermGoesToTheOtherNodeWithoutAMark(t *testing.T) {
 	bubble(t, func(t *testing.T, s *zktest.Server) {
 		l := newLog()

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
-	"strconv"
 	"sync"
 	"time"
 
@@ -25,7 +23,7 @@ type ElectorConfig struct {
 	// Jitter is the most that is added to it, so that nodes do not all come at once.
 	Jitter time.Duration
 	// GiveUpDelay is how long a node that gave a destination up itself leaves it
-	// to others.
+	// to others. Where others are registered they get canalLead on top of it.
 	GiveUpDelay time.Duration
 	Lazy        bool // this node knows the destination and never owns it
 }
@@ -48,6 +46,10 @@ const (
 	flapDelay = 5 * time.Second
 	flapMost  = 10 * time.Second
 )
+
+// canalLead is what Canal's nodes need besides: they leave a destination that
+// another one gave up alone for five seconds, as we do, and come then.
+const canalLead = 3 * time.Second
 
 // heldLook is how often a node looks whether a destination is still held back.
 const heldLook = 200 * time.Millisecond
@@ -283,38 +285,6 @@ func (e *Elector) takeOver(ctx context.Context, s session.State, path string, wa
 
 func (e *Elector) self() []byte { return running.Node{Active: true, Address: e.c.id}.Bytes() }
 
-// due says from when on this node may create the running node, which is absent.
-func (e *Elector) due(ctx context.Context) (time.Time, error) {
-	mark, err := e.mark(ctx)
-	if err != nil {
-		return time.Time{}, err
-	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	now := time.Now()
-	if e.vanished.IsZero() {
-		e.vanished = now.Add(rand.N(e.config.Jitter + 1))
-	}
-	due := now
-	switch {
-	case !e.gaveUp.IsZero():
-		due = e.gaveUp.Add(e.config.GiveUpDelay)
-	case e.seen == 0: // none since we look
-	case e.owner == e.c.id: // ours, lost against our will, perhaps by a former process
-	case mark == e.seen: // its owner has stopped, and says so
-	default:
-		due = e.vanished.Add(e.config.TakeoverDelay)
-	}
-	if held := e.held(now); held.After(due) {
-		due = held
-		if held.After(e.stayed) {
-			e.stayed = held
-			e.log.Warn("the owner changes too often, waiting before the next attempt", "changes", len(e.turns), "within", flapSpan, "wait", due.Sub(now).Round(time.Millisecond))
-		}
-	}
-	return due, nil
-}
-
 // held says until when this node stays away because the owner changes too often.
 func (e *Elector) held(now time.Time) time.Time {
 	for len(e.turns) > 0 && now.Sub(e.turns[0]) > flapSpan {
@@ -325,19 +295,6 @@ func (e *Elector) held(now time.Time) time.Time {
 	}
 	d := min(flapDelay*time.Duration(len(e.turns)-flapTurns+1), flapMost)
 	return e.turns[len(e.turns)-1].Add(d)
-}
-
-// mark returns the czxid of the ownership that was handed over last.
-func (e *Elector) mark(ctx context.Context) (int64, error) {
-	n, found, err := e.c.session.Get(ctx, releasedPath(e.destination))
-	if err != nil || !found {
-		return 0, err
-	}
-	czxid, err := strconv.ParseInt(string(n.Data), 10, 64)
-	if err != nil {
-		return 0, nil // written by somebody else: no mark
-	}
-	return czxid, nil
 }
 
 // note remembers the owner that was seen, and counts changes.
