@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"sync"
 
+	"github.com/canal-relay/canal-relay/ha/zookeeper/paths"
 	"github.com/canal-relay/canal-relay/ha/zookeeper/session"
 )
 
@@ -42,9 +43,9 @@ type Client struct {
 func New(c Config, l *slog.Logger) *Client {
 	client := &Client{
 		id: c.ID, log: l, leases: map[string]*lease{},
-		session: session.New(c.Config, []string{root + "/cluster", root + "/destinations"}, l),
+		session: session.New(c.Config, []string{paths.Root + "/cluster", paths.Root + "/destinations"}, l),
 	}
-	client.session.Wish(clusterPath(c.ID), true)
+	client.session.Wish(paths.Cluster(c.ID), true)
 	return client
 }
 
@@ -64,17 +65,17 @@ func (c *Client) Connected() bool {
 // transaction /otter/canal was created. It waits for a session.
 func (c *Client) Identity(ctx context.Context) (string, error) {
 	if _, err := c.session.Await(ctx); err != nil {
-		return "", fmt.Errorf("read %s: %w", root, err)
+		return "", fmt.Errorf("read %s: %w", paths.Root, err)
 	}
-	return identity(c.session.Get(ctx, root))
+	return identity(c.session.Get(ctx, paths.Root))
 }
 
 func identity(n session.Node, found bool, err error) (string, error) {
 	switch {
 	case err != nil:
-		return "", fmt.Errorf("read %s: %w", root, err)
+		return "", fmt.Errorf("read %s: %w", paths.Root, err)
 	case !found:
-		return "", fmt.Errorf("there is no ZooKeeper node %s", root)
+		return "", fmt.Errorf("there is no ZooKeeper node %s", paths.Root)
 	}
 	return fmt.Sprintf("%x@%d", n.Czxid, n.Ctime), nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/canal-relay/canal-relay/ha/zookeeper/paths"
 	"github.com/canal-relay/canal-relay/ha/zookeeper/session"
 	"github.com/canal-relay/canal-relay/relay/position"
 )
@@ -91,8 +92,8 @@ func (k *Cursor) load(ctx context.Context) (position.Saved, error) {
 	if err != nil {
 		return position.Saved{}, fmt.Errorf("load cursor: %w", err)
 	}
-	for _, path := range []string{cursorPath(k.destination), statePath(k.destination)} {
-		if err := k.c.session.Ensure(ctx, parentOf(path)); err != nil {
+	for _, path := range []string{paths.Cursor(k.destination), paths.State(k.destination)} {
+		if err := k.c.session.Ensure(ctx, paths.Parent(path)); err != nil {
 			return position.Saved{}, fmt.Errorf("load cursor: %w", err)
 		}
 	}
@@ -113,7 +114,7 @@ func (k *Cursor) load(ctx context.Context) (position.Saved, error) {
 // find looks for an order to leave something out.
 func (k *Cursor) find(ctx context.Context) error {
 	k.order, k.skipped = nil, false
-	n, found, err := k.c.session.Get(ctx, skipPath(k.destination))
+	n, found, err := k.c.session.Get(ctx, paths.Skip(k.destination))
 	if err != nil || !found {
 		return err
 	}
@@ -128,7 +129,7 @@ func (k *Cursor) find(ctx context.Context) error {
 func parseOrder(destination string, data []byte) (position.Skip, error) {
 	order, err := position.ParseSkip(data)
 	if err != nil {
-		err = fmt.Errorf("%w: replace the ZooKeeper node %s with canal-relay cursor skip, or delete it", err, skipPath(destination))
+		err = fmt.Errorf("%w: replace the ZooKeeper node %s with canal-relay cursor skip, or delete it", err, paths.Skip(destination))
 	}
 	return order, err
 }
@@ -146,12 +147,12 @@ func decode(destination string, cursor, state stored) (saved position.Saved, las
 		// A state that belongs to another cursor still keeps the history; one
 		// of a newer build must not be overwritten, whoever wrote the cursor.
 		if last, err = position.ParseState(state.Data); err != nil {
-			return saved, last, fmt.Errorf("the state in ZooKeeper node %s cannot be read: %w: if it is damaged, delete the node to go on at the cursor beside it", statePath(destination), err)
+			return saved, last, fmt.Errorf("the state in ZooKeeper node %s cannot be read: %w: if it is damaged, delete the node to go on at the cursor beside it", paths.State(destination), err)
 		}
 	}
 	p, err := position.ParseCanal(cursor.Data)
 	if err != nil {
-		return saved, last, fmt.Errorf("the cursor in ZooKeeper node %s cannot be read: %w: set it with canal-relay cursor set, or delete the node to start where the configuration says", cursorPath(destination), err)
+		return saved, last, fmt.Errorf("the cursor in ZooKeeper node %s cannot be read: %w: set it with canal-relay cursor set, or delete the node to start where the configuration says", paths.Cursor(destination), err)
 	}
 	saved = position.Saved{Position: p, Foreign: foreign}
 	if foreign {
@@ -178,13 +179,13 @@ func (k *Cursor) read(ctx context.Context) (cursor, state stored, err error) {
 // again behind the state, until no write has come between.
 func readBoth(get func(path string) (session.Node, bool, error), destination string) (cursor, state stored, err error) {
 	for {
-		if cursor.Node, cursor.found, err = get(cursorPath(destination)); err != nil {
+		if cursor.Node, cursor.found, err = get(paths.Cursor(destination)); err != nil {
 			return cursor, state, err
 		}
-		if state.Node, state.found, err = get(statePath(destination)); err != nil {
+		if state.Node, state.found, err = get(paths.State(destination)); err != nil {
 			return cursor, state, err
 		}
-		again, found, err := get(cursorPath(destination))
+		again, found, err := get(paths.Cursor(destination))
 		if err != nil || found == cursor.found && again.Mzxid == cursor.Mzxid {
 			return cursor, state, err
 		}
@@ -212,9 +213,9 @@ func (k *Cursor) Save(ctx context.Context, p position.Position) error {
 	}
 	a := k.attempt(p, epoch, skipped)
 	replies, err := session.Call(ctx, k.c.session, func(conn *zk.Conn) ([]zk.MultiResponse, error) {
-		parts := []any{k.write(cursorPath(k.destination), k.cursor, a.cursor), k.write(statePath(k.destination), k.state, a.state)}
+		parts := []any{k.write(paths.Cursor(k.destination), k.cursor, a.cursor), k.write(paths.State(k.destination), k.state, a.state)}
 		if a.skipped {
-			parts = append(parts, &zk.DeleteRequest{Path: k.c.session.Path(skipPath(k.destination)), Version: k.ordered})
+			parts = append(parts, &zk.DeleteRequest{Path: k.c.session.Path(paths.Skip(k.destination)), Version: k.ordered})
 		}
 		return conn.Multi(parts...)
 	})
@@ -239,7 +240,7 @@ func (k *Cursor) Import(ctx context.Context, saved position.Saved) error {
 	if k.config.Delivery = saved.Delivery; !saved.Foreign {
 		return k.Save(ctx, saved.Position)
 	}
-	path, data := k.c.session.Path(cursorPath(k.destination)), k.attempt(saved.Position, 0, false).cursor
+	path, data := k.c.session.Path(paths.Cursor(k.destination)), k.attempt(saved.Position, 0, false).cursor
 	_, err := session.Call(ctx, k.c.session, func(conn *zk.Conn) (string, error) { return conn.Create(path, data, 0, k.c.session.ACL()) })
 	k.cursor.exists = err == nil
 	return err
@@ -251,7 +252,7 @@ func (k *Cursor) obeyed(ctx context.Context) (bool, error) {
 	if !k.skipped {
 		return false, nil
 	}
-	n, found, err := k.c.session.Get(ctx, skipPath(k.destination))
+	n, found, err := k.c.session.Get(ctx, paths.Skip(k.destination))
 	if err == nil && (!found || n.Version != k.ordered) {
 		k.skipped = false
 	}

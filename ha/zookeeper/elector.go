@@ -11,6 +11,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/canal-relay/canal-relay/ha"
+	"github.com/canal-relay/canal-relay/ha/zookeeper/paths"
 	"github.com/canal-relay/canal-relay/ha/zookeeper/running"
 	"github.com/canal-relay/canal-relay/ha/zookeeper/session"
 )
@@ -97,14 +98,14 @@ func (e *Elector) Delay(d time.Duration) {
 // Register shows this node under the destination's cluster nodes, in this
 // session and in each that follows. It does not wait.
 func (e *Elector) Register(context.Context) error {
-	e.c.session.WishText(standbyPath(e.destination, e.c.id), map[bool]string{true: lazyText}[e.config.Lazy])
+	e.c.session.WishText(paths.Standby(e.destination, e.c.id), map[bool]string{true: lazyText}[e.config.Lazy])
 	return nil
 }
 
 // Unregister takes that back. What cannot be done at once is done when there is
 // a session again.
 func (e *Elector) Unregister(ctx context.Context) error {
-	path := standbyPath(e.destination, e.c.id)
+	path := paths.Standby(e.destination, e.c.id)
 	e.c.session.Wish(path, false)
 	s, _ := e.c.session.Current()
 	return e.c.session.Hide(ctx, path, s.ID)
@@ -113,7 +114,7 @@ func (e *Elector) Unregister(ctx context.Context) error {
 // Release asks the owner, whoever it is, to let the destination go: it sets
 // active to false in the running node.
 func (e *Elector) Release(ctx context.Context) error {
-	path := runningPath(e.destination)
+	path := paths.Running(e.destination)
 	if _, err := e.c.session.Await(ctx); err != nil {
 		return fmt.Errorf("release %s: %w", e.destination, err)
 	}
@@ -142,7 +143,7 @@ func (e *Elector) Release(ctx context.Context) error {
 // ZooKeeper when it is away, and returns an error when the context ended or when
 // the granted session is too short to own anything safely.
 func (e *Elector) Campaign(ctx context.Context) (ha.Lease, error) {
-	path := runningPath(e.destination)
+	path := paths.Running(e.destination)
 	e.c.session.Forget(path)
 	var l *lease
 	err := e.leave(ctx)
@@ -267,14 +268,14 @@ func (e *Elector) takeOver(ctx context.Context, s session.State, path string, wa
 	if now, _ := e.c.session.Current(); now.ID != s.ID {
 		return nil
 	}
-	if _, held, err := e.c.session.Get(ctx, heldPath(e.destination)); err != nil {
+	if _, held, err := e.c.session.Get(ctx, paths.Held(e.destination)); err != nil {
 		return e.retry(ctx, "look whether it is held back", err)
 	} else if held {
 		return e.sleep(ctx, s, watch, heldLook)
 	}
 	err = e.c.session.CreateEphemeral(ctx, path, e.self())
 	if errors.Is(err, zk.ErrNoNode) {
-		err = e.c.session.Ensure(ctx, parentOf(path))
+		err = e.c.session.Ensure(ctx, paths.Parent(path))
 	}
 	if err == nil || errors.Is(err, zk.ErrNodeExists) {
 		return nil

@@ -12,6 +12,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/canal-relay/canal-relay/ha"
+	"github.com/canal-relay/canal-relay/ha/zookeeper/paths"
 	"github.com/canal-relay/canal-relay/ha/zookeeper/running"
 	"github.com/canal-relay/canal-relay/ha/zookeeper/session"
 )
@@ -95,7 +96,7 @@ func (l *lease) clock(ctx context.Context) {
 // attend watches the running node: whether it is there, and what it says.
 func (l *lease) attend(ctx context.Context) {
 	for {
-		n, found, err := l.e.c.session.Look(ctx, runningPath(l.e.destination))
+		n, found, err := l.e.c.session.Look(ctx, paths.Running(l.e.destination))
 		if err == nil && (!found || n.Czxid != l.epoch) {
 			l.lose()
 			return
@@ -130,7 +131,7 @@ func (l *lease) heed(ctx context.Context, n session.Node) error {
 	}
 	l.e.log.Warn("the running node of this node held something else and is written again", "found", string(n.Data))
 	_, err = session.Call(ctx, l.e.c.session, func(conn *zk.Conn) (*zk.Stat, error) {
-		return conn.Set(l.e.c.session.Path(runningPath(l.e.destination)), l.e.self(), n.Version)
+		return conn.Set(l.e.c.session.Path(paths.Running(l.e.destination)), l.e.self(), n.Version)
 	})
 	if errors.Is(err, zk.ErrBadVersion) || errors.Is(err, zk.ErrNoNode) {
 		return nil // it has changed again, and the watch will say so
@@ -148,7 +149,7 @@ func (l *lease) Resign(ctx context.Context, handover bool) error {
 	e := l.e
 	if l.gone.Swap(true) {
 		if s, _ := e.c.session.Current(); !s.Usable() {
-			e.c.session.Wish(runningPath(e.destination), false) // nobody should wait for a link that is gone
+			e.c.session.Wish(paths.Running(e.destination), false) // nobody should wait for a link that is gone
 			return nil
 		}
 	} else {
@@ -158,7 +159,7 @@ func (l *lease) Resign(ctx context.Context, handover bool) error {
 	}
 	err := l.remove(ctx, handover)
 	if err != nil {
-		e.c.session.Wish(runningPath(e.destination), false)
+		e.c.session.Wish(paths.Running(e.destination), false)
 		return fmt.Errorf("resign: %w", err)
 	}
 	return nil
@@ -166,7 +167,7 @@ func (l *lease) Resign(ctx context.Context, handover bool) error {
 
 // remove repeats its request until it knows what became of the node.
 func (l *lease) remove(ctx context.Context, handover bool) error {
-	path := runningPath(l.e.destination)
+	path := paths.Running(l.e.destination)
 	for {
 		s, changed := l.e.c.session.Current()
 		if s.ID != l.session {
@@ -197,14 +198,14 @@ func (l *lease) remove(ctx context.Context, handover bool) error {
 // drop deletes the node n, which is ours.
 func (l *lease) drop(ctx context.Context, n session.Node, handover bool) error {
 	c := l.e.c
-	remove := &zk.DeleteRequest{Path: c.session.Path(runningPath(l.e.destination)), Version: n.Version}
+	remove := &zk.DeleteRequest{Path: c.session.Path(paths.Running(l.e.destination)), Version: n.Version}
 	if !handover {
 		_, err := session.Call(ctx, c.session, func(conn *zk.Conn) (struct{}, error) {
 			return struct{}{}, conn.Delete(remove.Path, remove.Version)
 		})
 		return err
 	}
-	path := releasedPath(l.e.destination)
+	path := paths.Released(l.e.destination)
 	_, found, err := c.session.Get(ctx, path)
 	if err != nil {
 		return err
@@ -212,7 +213,7 @@ func (l *lease) drop(ctx context.Context, n session.Node, handover bool) error {
 	mark := []byte(strconv.FormatInt(l.epoch, 10))
 	var write any = &zk.SetDataRequest{Path: c.session.Path(path), Data: mark, Version: -1}
 	if !found {
-		if err := c.session.Ensure(ctx, parentOf(path)); err != nil {
+		if err := c.session.Ensure(ctx, paths.Parent(path)); err != nil {
 			return err
 		}
 		write = &zk.CreateRequest{Path: c.session.Path(path), Data: mark, Acl: c.session.ACL()}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/canal-relay/canal-relay/ha/zookeeper/paths"
 	"github.com/canal-relay/canal-relay/ha/zookeeper/pause"
 	"github.com/canal-relay/canal-relay/ha/zookeeper/running"
 	"github.com/canal-relay/canal-relay/ha/zookeeper/session"
@@ -59,7 +60,7 @@ func Survey(ctx context.Context, c session.Config, destinations ...string) ([]Se
 	var all []Seen
 	err := session.Briefly(ctx, c, func(v *session.Visit) (err error) {
 		if len(destinations) == 0 {
-			if destinations, err = v.Children(root + "/destinations"); err != nil {
+			if destinations, err = v.Children(paths.Root + "/destinations"); err != nil {
 				return err
 			}
 		}
@@ -80,11 +81,11 @@ func see(v *session.Visit, destination string) (s Seen, err error) {
 	if s.Owner, _, err = ownerOf(v, destination); err != nil {
 		return s, err
 	}
-	if s.Nodes, err = v.Children(destinationPath(destination) + "/cluster"); err != nil {
+	if s.Nodes, err = v.Children(paths.Destination(destination) + "/cluster"); err != nil {
 		return s, err
 	}
 	for _, node := range s.Nodes {
-		n, _, err := v.Get(standbyPath(destination, node))
+		n, _, err := v.Get(paths.Standby(destination, node))
 		if err != nil {
 			return s, err
 		}
@@ -92,7 +93,7 @@ func see(v *session.Visit, destination string) (s Seen, err error) {
 			s.Lazy = append(s.Lazy, node)
 		}
 	}
-	if s.Pause, _, err = pause.Of(v, pausedPath(destination)); err != nil {
+	if s.Pause, _, err = pause.Of(v, paths.Paused(destination)); err != nil {
 		return s, err
 	}
 	cursor, state, err := readBoth(v.Get, destination)
@@ -100,7 +101,7 @@ func see(v *session.Visit, destination string) (s Seen, err error) {
 		return s, err
 	}
 	s.Saved, s.State, s.Err = decode(destination, cursor, state)
-	n, found, err := v.Get(skipPath(destination))
+	n, found, err := v.Get(paths.Skip(destination))
 	if err != nil || !found {
 		return s, err
 	}
@@ -112,7 +113,7 @@ func see(v *session.Visit, destination string) (s Seen, err error) {
 }
 
 func ownerOf(v *session.Visit, destination string) (Owner, session.Node, error) {
-	n, found, err := v.Get(runningPath(destination))
+	n, found, err := v.Get(paths.Running(destination))
 	if err != nil || !found {
 		return Owner{}, n, err
 	}
@@ -163,7 +164,7 @@ func letGo(v *session.Visit, destination string) (Owner, error) {
 		case o.Address == "":
 			return o, fmt.Errorf("its owner is unknown: the running node holds %q", n.Data)
 		}
-		err = v.Do(v.Set(runningPath(destination), running.Node{Active: false, Address: o.Address}.Bytes(), n.Version))
+		err = v.Do(v.Set(paths.Running(destination), running.Node{Active: false, Address: o.Address}.Bytes(), n.Version))
 		if !errors.Is(err, zk.ErrBadVersion) && !errors.Is(err, zk.ErrNoNode) {
 			return o, err
 		}
@@ -194,13 +195,13 @@ func awaitOwner(ctx context.Context, v *session.Visit, destination string, wante
 // earlier order that was not carried out is replaced, and returned.
 func OrderSkip(ctx context.Context, c session.Config, destination string, s position.Skip) (old *position.Skip, err error) {
 	err = session.Briefly(ctx, c, func(v *session.Visit) error {
-		path := skipPath(destination)
+		path := paths.Skip(destination)
 		n, found, err := v.Get(path)
 		if err != nil {
 			return err
 		}
 		if !found {
-			if err := v.Ensure(parentOf(path)); err != nil {
+			if err := v.Ensure(paths.Parent(path)); err != nil {
 				return err
 			}
 			return v.Do(v.Create(path, s.Append(nil), false))
@@ -254,7 +255,7 @@ func SetCursor(ctx context.Context, c session.Config, destination string, m Move
 		if o.Epoch != 0 && !m.Release {
 			return fmt.Errorf("%w: %s", ErrOwned, o.Address)
 		}
-		err = v.Show(heldPath(destination), nil)
+		err = v.Show(paths.Held(destination), nil)
 		if errors.Is(err, zk.ErrNodeExists) {
 			return errors.New("another operator is moving it at this moment")
 		}
@@ -285,7 +286,7 @@ func SetCursor(ctx context.Context, c session.Config, destination string, m Move
 }
 
 func hold(v *session.Visit, destination string) (h Hold, err error) {
-	n, found, err := v.Get(heldPath(destination))
+	n, found, err := v.Get(paths.Held(destination))
 	if err == nil && !found {
 		err = errors.New("the session has ended")
 	}
@@ -293,7 +294,7 @@ func hold(v *session.Visit, destination string) (h Hold, err error) {
 		return h, err
 	}
 	h.Epoch = n.Czxid
-	h.Identity, err = identity(v.Get(root))
+	h.Identity, err = identity(v.Get(paths.Root))
 	return h, err
 }
 
@@ -336,8 +337,8 @@ func move(v *session.Visit, destination string, m Move) (old position.Position, 
 	if !m.GTIDOn && p.File != "" {
 		p.GTIDs = "" // the state has them
 	}
-	for _, path := range []string{cursorPath(destination), statePath(destination)} {
-		if err := v.Ensure(parentOf(path)); err != nil {
+	for _, path := range []string{paths.Cursor(destination), paths.State(destination)} {
+		if err := v.Ensure(paths.Parent(path)); err != nil {
 			return old, err
 		}
 	}
@@ -347,9 +348,9 @@ func move(v *session.Visit, destination string, m Move) (old position.Position, 
 		}
 		return v.Create(path, data, false)
 	}
-	lock := runningPath(destination)
+	lock := paths.Running(destination)
 	err = v.Do(v.Create(lock, running.Node{Active: false, Address: "cursor-set"}.Bytes(), true),
-		put(cursorPath(destination), cursor, p.AppendCanal(nil)), put(statePath(destination), state, next.Append(nil)), v.Delete(lock, 0))
+		put(paths.Cursor(destination), cursor, p.AppendCanal(nil)), put(paths.State(destination), state, next.Append(nil)), v.Delete(lock, 0))
 	switch {
 	case errors.Is(err, zk.ErrNodeExists):
 		return old, fmt.Errorf("%w: it started at this moment; try again", ErrOwned)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/canal-relay/canal-relay/ha/zookeeper/paths"
 	"github.com/canal-relay/canal-relay/ha/zookeeper/session"
 )
 
@@ -50,7 +51,7 @@ func (e *Elector) due(ctx context.Context) (time.Time, error) {
 
 // mark returns the czxid of the ownership that was handed over last.
 func (e *Elector) mark(ctx context.Context) (int64, error) {
-	n, found, err := e.c.session.Get(ctx, releasedPath(e.destination))
+	n, found, err := e.c.session.Get(ctx, paths.Released(e.destination))
 	if err != nil || !found {
 		return 0, err
 	}
@@ -70,7 +71,7 @@ func (e *Elector) lead(ctx context.Context) (time.Duration, error) {
 		return 0, nil
 	}
 	nodes, err := session.Call(ctx, e.c.session, func(conn *zk.Conn) ([]string, error) {
-		nodes, _, err := conn.Children(e.c.session.Path(parentOf(standbyPath(e.destination, e.c.id))))
+		nodes, _, err := conn.Children(e.c.session.Path(paths.Parent(paths.Standby(e.destination, e.c.id))))
 		return nodes, err
 	})
 	for _, id := range nodes {
