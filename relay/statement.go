@@ -61,6 +61,7 @@ func (a *assembler) statement(h *replication.EventHeader, ev *replication.QueryE
 		SQL: sql, Database: string(ev.Schema), SQLMode: vars.SQLMode, MariaDB: a.mariadb, Version: a.server,
 		Charset:  vars.Charset(),
 		At:       a.here(h),
+		Start:    a.track.End - uint64(h.EventSize),
 		Captured: a.r.c.Filter.Table,
 		Session:  h.Flags&replication.LOG_EVENT_THREAD_SPECIFIC_F != 0,
 	})

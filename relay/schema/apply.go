@@ -34,7 +34,7 @@ func (t *Tracker) Apply(ctx context.Context, q Statement) ([]ddl.Result, error) 
 	if err := t.confirm(ctx, st, q); err != nil {
 		return st.Results, err
 	}
-	err = t.record(ctx, Entry{At: q.At, SQL: q.SQL, Database: q.Database, SQLMode: q.SQLMode, MariaDB: q.MariaDB, Version: q.Version, Charset: q.Charset})
+	err = t.record(ctx, Entry{At: q.At, Start: q.Start, SQL: q.SQL, Database: q.Database, SQLMode: q.SQLMode, MariaDB: q.MariaDB, Version: q.Version, Charset: q.Charset})
 	if err != nil {
 		return st.Results, err
 	}

@@ -14,6 +14,7 @@ import (
 // or a part of a snapshot. It is encoded as JSON.
 type Entry struct {
 	At       position.Position `json:"at"`              // the layout holds from here on
+	Start    uint64            `json:"start,omitzero"`  // of a statement: see Statement.Start
 	Schema   string            `json:"schema,omitzero"` // of a definition
 	Table    string            `json:"table,omitzero"`
 	SQL      string            `json:"sql,omitzero"`      // the statement, or the CREATE text

@@ -66,6 +66,7 @@ type Statement struct {
 	Version  uint32            // see ddl.Options
 	Charset  string            // default character set of new databases in the session; empty if not said
 	At       position.Position // the end of the statement's event; what it leaves out of host and port is Load's
+	Start    uint64            // offset of its start in At.File, which is where Canal says it is; 0 if not known
 	// Captured reports whether rows of a table are sent on. Nil: none are.
 	Captured func(schema, table string) bool
 	// Session says that the statement uses a temporary table of its session, which

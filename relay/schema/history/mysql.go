@@ -222,7 +222,10 @@ func snapshotOf(data string, at position.Position) ([]schema.Entry, error) {
 	return entries, nil
 }
 
-// Append stores an entry. One at the same position is replaced.
+// Append stores an entry. One at the same position is replaced, but the same
+// statement stays in its place: rows are read in the order in which they came.
+// A statement stands where Canal has it, at the start of its event, so that each
+// knows what the other has stored; the position of its end is in extra.
 func (h *MySQL) Append(ctx context.Context, e schema.Entry) error {
 	if e.Snapshot != 0 {
 		if h.parts = append(h.parts, e); e.Part < e.Of {
@@ -232,7 +235,10 @@ func (h *MySQL) Append(ctx context.Context, e schema.Entry) error {
 		h.parts = nil
 		return h.snapshot(ctx, parts)
 	}
-	file, id := e.At.File, strconv.FormatUint(uint64(e.At.ServerID), 10)
+	file, offset, id := e.At.File, e.At.Offset, strconv.FormatUint(uint64(e.At.ServerID), 10)
+	if e.Start != 0 {
+		offset = e.Start
+	}
 	if e.Schema != "" { // many may stand at one position
 		file, id = fmt.Sprintf("%x", sha1.Sum([]byte(e.At.File+"\x00"+e.Schema+"\x00"+e.Table))), anyServer
 	}
@@ -246,9 +252,19 @@ func (h *MySQL) Append(ctx context.Context, e schema.Entry) error {
 	if err != nil {
 		return err
 	}
+	r, err := h.run(ctx, "SELECT id FROM meta_history WHERE destination = ? AND binlog_master_id = ? AND binlog_file = ? AND binlog_offest = ? AND sql_text = ?",
+		h.destination, id, file, offset, e.SQL)
+	if err != nil {
+		return err
+	}
+	if r.RowNumber() > 0 {
+		row, _ := r.GetInt(0, 0)
+		_, err = h.run(ctx, "UPDATE meta_history SET gmt_modified = NOW(), binlog_timestamp = ?, extra = ? WHERE id = ?", e.At.Time.UnixMilli(), string(extra), row)
+		return err
+	}
 	_, err = h.run(ctx, `REPLACE INTO meta_history (gmt_create, gmt_modified, destination, binlog_file, binlog_offest, binlog_master_id, binlog_timestamp,
 use_schema, sql_schema, sql_table, sql_text, sql_type, extra) VALUES (NOW(), NOW(), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		h.destination, file, e.At.Offset, id, e.At.Time.UnixMilli(), database, e.Schema, e.Table, e.SQL, "", string(extra))
+		h.destination, file, offset, id, e.At.Time.UnixMilli(), database, e.Schema, e.Table, e.SQL, "", string(extra))
 	return err
 }
 

@@ -4,6 +4,7 @@ package history
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
@@ -93,7 +94,45 @@ func TestStackMySQL(t *testing.T) {
 			if old := canal.Known("d", "old"); old == nil || len(old.Columns) != 1 || old.Columns[0].Type != "int unsigned" || canal.Known("d", "c") == nil {
 				t.Errorf("%+v", old)
 			}
+			turns(t, conn, open, at)
 		})
+	}
+}
+
+// turns: a statement that Canal stored, at the start of its event, is read again by us, whose positions are ends. It is one
+// statement still, in its place, and Canal, which reads on from there, stores it no second time.
+func turns(t *testing.T, conn *client.Conn, open func(string) *MySQL, at func(int) position.Position) {
+	t.Helper()
+	tracker := func(n int) *schema.Tracker {
+		tr := schema.NewTracker(schema.DefaultConfig(), nil, open("turns"))
+		if err := tr.Load(t.Context(), at(n)); err != nil {
+			t.Fatal(err)
+		}
+		return tr
+	}
+	store := func(offset, second int, sql string) error {
+		return local.Exec(conn, fmt.Sprintf("INSERT INTO meta_history VALUES (NULL, NOW(), NOW(), 'turns', 'binlog.000002', %d, '11', %d, 'd', 'd', 't', '%s', 'ALTER', NULL)",
+			offset, (1700000000+second)*1000, sql))
+	}
+	if err := local.Exec(conn, `INSERT INTO meta_snapshot VALUES (NULL, NOW(), NOW(), 'turns', '0', 0, '-1', -2, '{"`+"`d`"+`":"CREATE TABLE `+"`t` (`a` int); "+`"}', NULL)`); err != nil {
+		t.Fatal(err)
+	}
+	first, second := "ALTER TABLE t ADD x INT FIRST", "ALTER TABLE t ADD y INT"
+	if err := errors.Join(store(250, 3, first), store(350, 3, second)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tracker(2).Apply(t.Context(), schema.Statement{SQL: first, Database: "d", Start: 250, At: at(3)}); err != nil {
+		t.Fatal(err)
+	}
+	if err := store(250, 3, first); err == nil {
+		t.Error("Canal, reading it again, stores it a second time")
+	}
+	want := "x INT key=false null=true, a int key=false null=true, y INT key=false null=true, "
+	if got := plain(tracker(5).Known("d", "t")); got != want {
+		t.Errorf("we read %s, want %s", got, want)
+	}
+	if got := plain(readAsCanal(t, conn, "turns", at(5)).Known("d", "t")); got != want {
+		t.Errorf("Canal reads %s, want %s", got, want)
 	}
 }
 
@@ -124,7 +163,7 @@ func readAsCanal(t *testing.T, conn *client.Conn, destination string, at positio
 			t.Fatal(err)
 		}
 		for database, text := range texts {
-			apply(database, text)
+			apply(strings.Trim(database, "`"), text)
 		}
 	}
 	r := query("use_schema, sql_text, binlog_master_id, binlog_file, binlog_offest FROM meta_history",
