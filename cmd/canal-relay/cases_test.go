@@ -29,6 +29,33 @@ import (
 //	DDL-10, 16, 18, 21, 24, 26       TestRecorded/ddl.mysql and ddl.mariadb; of DDL-21 what stops: schema.TestStatementNotUnderstood
 //	EV-09, 11                  TestRecorded/events.mysql, tables mi, m1, m2; relay/binlog/track tests, relay.TestLive… on real servers
 //
+// and of the kinds gtid, position-cursor, network-mysql, auth-version, kafka-delivery, memory-large and ha-zookeeper (those that
+// routing decides: cmd/internal/config/odd_test.go):
+//
+//	GT-02        relay.TestReconnect, TestStackCutTwice
+//	GT-04, 06, 08, 10   TestStackGapsInGTIDs, TestStackTaggedGTIDs, TestStackDomains, TestStackGTIDMode
+//	PC-01        simulation.TestLongOutages, mqstarter.TestFailedSaveIsTriedAgain, zookeeper.TestStackRealServerRefusedSave
+//	PC-04        binlog.TestPurgedNamesWhatIsLeft, TestStackFaultyDestinations, zookeeper.TestCursorIsCanalsAndKeepsTheRest
+//	PC-06        binlog.TestDumpBy: another server's file, and its set; TestStackPromotedReplica
+//	PC-07        relay.TestBeyond4GiB, track.TestOffsetBeyond4GiB, binlog.TestStackHeartbeat
+//	PC-10, 11    relay.TestResume, TestStackSchema
+//	PC-13        zookeeper.TestDamagedCursorIsRefusedByName, TestStateOfANewerBuildIsRefused; position.TestDamagedFileIsRefusedByName,
+//	             TestFailedSaveLeavesTheOldFile; TestStackFaultyDestinations, TestStackDiskFull
+//	NW-02, 05    binlog.TestStackIdleSource, TestStackSideConnection; relay.TestStackFullSource
+//	NW-03, 07    relay.TestStackSlowReader, binlog.TestFailuresLeaveNothing
+//	NW-09        binlog.TestStackTLS
+//	AV-02, 03    binlog.TestStackLogin, TestDroppedProbeIsNoVerdict
+//	KD-02        TestStackOversize
+//	KD-03, 06    kafka.TestRefusalHoldsThePosition, TestTopicMadeAnew, TestStackTopicMadeAnew
+//	KD-13        kafka.TestRefusalDuringTheTerm, TestCertificateExpiresDuringTheTerm, TestStackKafkaPassword
+//	KD-19        simulation.TestLongOutages, relay.TestBudget, TestStackOutages
+//	ML-02        parse.TestPayloadInPieces, TestPayloadsOfTen, TestStackLarge
+//	ML-03        wire.TestPacketBoundary, relay.TestStackLargeEvents, binlog.TestStackCompression, TestStackLarge
+//	HA-02        TestStackPausedOwner, TestStackExactlyOncePaused, simulation
+//	HA-04, 05    TestStackBackAndForth, TestStackTwins
+//	HA-08        zookeeper.TestManyShortLosses
+//	HA-10        TestStackSecuredZooKeeper, zookeeper.TestStackRealServerCredentials, TestTLS, TestChrootIsMadeForItsUser
+//
 // The binlogs of TestRecorded were written by MySQL 9.7 and MariaDB 10.11; the texts were compared with what SELECT showed.
 func TestRecorded(t *testing.T) {
 	paths, err := filepath.Glob("testdata/binlogs/*.binlog")

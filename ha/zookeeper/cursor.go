@@ -40,11 +40,12 @@ type Cursor struct {
 	cursor  version
 	state   version
 	last    position.State
-	first   bool           // the next Save is the first since Load
-	order   *position.Skip // an operator's order that was found
-	ordered int32          // version of its node
-	skipped bool           // it was carried out: the next Save forgets it
-	doubt   *attempt       // a Save that was sent, and whose answer was lost
+	from    position.Position // that was loaded
+	first   bool              // the next Save is the first since Load
+	order   *position.Skip    // an operator's order that was found
+	ordered int32             // version of its node
+	skipped bool              // it was carried out: the next Save forgets it
+	doubt   *attempt          // a Save that was sent, and whose answer was lost
 }
 
 // version is what a node's next write is conditional on.
@@ -99,7 +100,7 @@ func (k *Cursor) load(ctx context.Context) (position.Saved, error) {
 	}
 	k.cursor, k.state = cursor.version(), state.version()
 	saved, last, err := decode(k.destination, cursor, state)
-	k.last = last
+	k.last, k.from = last, saved.Position
 	if orderErr := k.find(ctx); orderErr != nil {
 		return position.Saved{}, fmt.Errorf("load cursor: %w", orderErr)
 	}
@@ -276,7 +277,7 @@ func (k *Cursor) epoch() (int64, error) {
 func (k *Cursor) attempt(p position.Position, epoch int64, skipped bool) *attempt {
 	reason := ""
 	if k.first {
-		reason = fmt.Sprintf("term started, epoch %d", epoch)
+		reason = fmt.Sprintf("term started, epoch %d%s", epoch, k.from.Where())
 	}
 	if skipped {
 		reason = k.order.Done()

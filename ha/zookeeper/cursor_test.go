@@ -3,6 +3,7 @@ package zookeeper_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -53,6 +54,18 @@ func TestCursorIsCanalsAndKeepsTheRest(t *testing.T) {
 		if got.Foreign || got.Routing != "r1" || got.GTIDs != want.GTIDs || got.ServerUUID != want.ServerUUID ||
 			len(got.Prepared) != 1 || got.Prepared[0] != want.Prepared[0] || got.Offset != want.Offset || !got.Time.Equal(want.Time) {
 			t.Errorf("loaded %+v, want %+v with routing r1", got, want)
+		}
+		// Where the next term began to read stands with its first position, wherever that is (PC-04).
+		next := client.Cursor(dest, zookeeper.CursorConfig{})
+		if _, err := next.Load(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if err := next.Save(ctx, position.Position{File: "binlog.000099", Offset: 4}); err != nil {
+			t.Fatal(err)
+		}
+		state, _ := s.Get(stateAt)
+		if said := fmt.Sprintf("at %s:%d", want.File, want.Offset); !strings.Contains(string(state.Data), said) {
+			t.Errorf("%q is not in %s", said, state.Data)
 		}
 	})
 }

@@ -237,6 +237,35 @@ func TestStackRealServerCursor(t *testing.T) {
 	}
 }
 
+// TestStackRealServerRefusedSave, case PC-01: a write of the cursor that the server refuses is told with what can be done,
+// ends nothing, and the next one succeeds when it may.
+func TestStackRealServerRefusedSave(t *testing.T) {
+	chroot, conn := tree(t)
+	client, stop := startClient(t, real(t, "a:1", chroot))
+	defer stop()
+	k := client.Cursor(dest, zookeeper.CursorConfig{})
+	if _, err := k.Load(t.Context()); !errors.Is(err, position.ErrNone) {
+		t.Fatal(err)
+	}
+	if err := k.Save(t.Context(), somePosition()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := conn.SetACL(chroot+cursorAt, zk.WorldACL(zk.PermRead|zk.PermAdmin), -1); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := k.Save(t.Context(), somePosition()); err == nil || errors.Is(err, position.ErrFenced) || !strings.Contains(err.Error(), "canal.relay.zookeeper.auth") {
+			t.Errorf("a refused write: %v", err)
+		}
+	}
+	if _, err := conn.SetACL(chroot+cursorAt, zk.WorldACL(zk.PermAll), -1); err != nil {
+		t.Fatal(err)
+	}
+	if err := k.Save(t.Context(), somePosition()); err != nil {
+		t.Errorf("when it may: %v", err)
+	}
+}
+
 func TestStackRealServerIdentity(t *testing.T) {
 	chroot, conn := tree(t)
 	ask := func(id string) string {

@@ -35,7 +35,8 @@ type File struct {
 	cursor []byte // the cursor as Load found it or Save left it; nil when absent
 	tried  []byte // what a failed Save may have left there
 	state  State
-	first  bool // the next Save is the first since Load
+	from   Position // that was loaded
+	first  bool     // the next Save is the first since Load
 }
 
 // metaFile is Canal's FileMetaInstanceData, and our member beside it.
@@ -75,7 +76,7 @@ func NewFile(path, destination string, gtidOn bool, routing string) *File {
 // cursor of ours in it, and an error that names the file when it cannot be read:
 // a damaged file is never an absent one.
 func (f *File) Load(context.Context) (Saved, error) {
-	f.loaded, f.cursor, f.tried, f.state = false, nil, nil, State{}
+	f.loaded, f.cursor, f.tried, f.state, f.from = false, nil, nil, State{}, Position{}
 	meta, err := f.read()
 	if err != nil {
 		return Saved{}, err
@@ -90,6 +91,7 @@ func (f *File) Load(context.Context) (Saved, error) {
 		f.loaded = false
 		return Saved{}, fmt.Errorf("load cursor from %s: %w", f.path, err)
 	}
+	f.from = p
 	if meta.Relay == nil || !bytes.Equal(compact(meta.Relay.Cursor), f.cursor) {
 		return Saved{Position: p, Foreign: true}, nil
 	}
@@ -109,7 +111,7 @@ func (f *File) Save(_ context.Context, p Position) error {
 	}
 	reason := ""
 	if f.first {
-		reason = "term started"
+		reason = "term started" + f.from.Where()
 	}
 	return f.write(p, f.state.Next(p, time.Now(), reason).Trust(f.routing, f.Delivery, 0, time.Now()))
 }

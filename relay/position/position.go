@@ -2,6 +2,7 @@ package position
 
 import (
 	"errors"
+	"fmt"
 	"time"
 )
 
@@ -57,6 +58,14 @@ type Resume struct {
 	Position
 	Sent uint64
 	Skip string // as in Saved
+}
+
+// Where is the file position for the end of a sentence; empty where there is none.
+func (p Position) Where() string {
+	if p.File == "" {
+		return ""
+	}
+	return fmt.Sprintf(" at %s:%d", p.File, p.Offset)
 }
 
 // IsZero reports whether p names no point at all.

@@ -34,11 +34,14 @@ func TestSetByAnOperator(t *testing.T) {
 	if err != nil || got.Offset != 157 || got.Foreign || got.GTIDs != "0-1-7" || got.Routing != "" {
 		t.Errorf("%+v, %v", got, err)
 	}
+	if err := next.Save(t.Context(), at(2000)); err != nil { // perhaps far behind it
+		t.Error(err)
+	}
 	var reasons []string
 	for _, past := range next.State().Past {
 		reasons = append(reasons, past.Reason)
 	}
-	if all := strings.Join(reasons, ", "); all != "set by an operator: again, replaced by an operator, term started" {
+	if all := strings.Join(reasons, ", "); all != "term started at binlog.000001:157, set by an operator: again, replaced by an operator, term started" {
 		t.Errorf("reasons %s", all)
 	}
 }
