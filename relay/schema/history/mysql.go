@@ -153,6 +153,9 @@ func (h *MySQL) Load(ctx context.Context, at position.Position) ([]schema.Entry,
 	for i := range r.RowNumber() {
 		e := schema.Entry{At: positionOf(r, i, at)}
 		extra, _ := r.GetString(i, 6)
+		if !strings.HasPrefix(extra, "{") && again(e.At, at) {
+			continue
+		}
 		if strings.HasPrefix(extra, "{") {
 			if err := json.Unmarshal([]byte(extra), &e); err != nil {
 				return nil, fmt.Errorf("read the history of %s: %w", h.destination, err)
@@ -169,6 +172,13 @@ func (h *MySQL) Load(ctx context.Context, at position.Position) ([]schema.Entry,
 		entries = append(entries, e)
 	}
 	return entries, nil
+}
+
+// again reports that a statement of Canal's is read again from a position on:
+// Canal's cursor behind a statement is the start of its event, where its row in
+// the history stands, too. With GTIDs nothing is read again.
+func again(stored, at position.Position) bool {
+	return at.GTIDs == "" && at.File != "" && stored.File == at.File && stored.Offset == at.Offset
 }
 
 // within reports that a snapshot has an entry in it. A definition that was
