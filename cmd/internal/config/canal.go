@@ -94,6 +94,7 @@ type loader struct {
 	problems Problems
 	findings []Finding
 	used     map[string]bool // names in placeholders
+	files    Files           // that the settings read last name
 }
 
 func (l *loader) load() *Node {
@@ -124,7 +125,7 @@ func (l *loader) node() (*Node, *reader) {
 	node := r.node()
 	r.judge(keys.ScopeServer, keys.ScopeProcess)
 	r.CheckSecretNames(l.server)
-	node.process = r.settings(func(k *keys.Key, _ string) bool { return k.Process() })
+	node.process, l.files = r.settings(func(k *keys.Key, _ string) bool { return k.Process() }), r.Named
 	return node, r
 }
 
@@ -149,7 +150,7 @@ func (l *loader) read(path string, needed bool) (*properties.File, bool) {
 
 // reader reads canal.properties and, for a destination, the files after it.
 func (l *loader) reader(destination string, more ...*properties.File) *reader {
-	r := &reader{&reading.Reader{Dir: l.dir, Destination: destination, Problems: &l.problems}}
+	r := &reader{&reading.Reader{Dir: l.dir, Destination: destination, Problems: &l.problems, Named: Files{}}}
 	files := append([]*properties.File{l.server}, more...)
 	if l.texts != nil && l.texts.Admin && len(more) > 0 {
 		files = append(files, l.server) // Canal puts it on top there

@@ -96,7 +96,7 @@ func (l *loader) instance(node *Node, name string) (Instance, bool) {
 	}
 	i := r.instance(node)
 	i.Lazy = r.lazy()
-	i.settings = r.settings(r.decides).sum()
+	i.settings, l.files = r.settings(r.decides).sum(r.Named), r.Named
 	r.judge(keys.ScopeInstance)
 	if found {
 		r.CheckSecretNames(f)

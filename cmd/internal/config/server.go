@@ -14,6 +14,7 @@ import (
 
 	"github.com/canal-relay/canal-relay/cmd/internal/config/keys"
 	"github.com/canal-relay/canal-relay/cmd/internal/config/properties"
+	"github.com/canal-relay/canal-relay/cmd/internal/config/reading"
 )
 
 // Text is one file of a configuration as it was read. The same pointer stands
@@ -75,7 +76,8 @@ func (l *loader) text(path string) (*Text, error) {
 
 // Server is a canal.properties for which destinations are read one at a time.
 type Server struct {
-	Node *Node // without Instances
+	Node  *Node // without Instances
+	Files Files // that it names
 
 	dir   string
 	env   func(string) (string, bool)
@@ -92,6 +94,7 @@ func NewServer(dir string, env func(string) (string, bool), text *Text, admin bo
 	if len(l.problems) > 0 {
 		return nil, l.problems
 	}
+	s.Files = l.files
 	return s, nil
 }
 
@@ -117,22 +120,26 @@ func (s *Server) Names(found []string) ([]string, error) {
 	return names, nil
 }
 
+// Files are those that settings name.
+type Files = reading.Files
+
 // Instance judges one destination as of a running node, whose process-wide keys
 // are in force whatever Server says. It is nil, without an error, when there is
-// no text of a destination that needs one. The error is Problems.
-func (s *Server) Instance(running *Node, name string, text *Text) (*Instance, error) {
+// no text of a destination that needs one. The error is Problems. The files are
+// those that the destination names, as far as it was read.
+func (s *Server) Instance(running *Node, name string, text *Text) (*Instance, Files, error) {
 	l := s.loader(map[string]*Text{name: text})
 	if l.node(); len(l.problems) > 0 {
-		return nil, l.problems
+		return nil, l.files, l.problems
 	}
 	i, ok := l.instance(running, name)
 	switch {
 	case len(l.problems) > 0:
-		return nil, l.problems
+		return nil, l.files, l.problems
 	case !ok:
-		return nil, nil
+		return nil, nil, nil
 	}
-	return &i, nil
+	return &i, l.files, nil
 }
 
 // Settings are hashes of settings by key, so that changes are found without
@@ -144,7 +151,13 @@ func (r *reader) settings(chosen func(k *keys.Key, name string) bool) Settings {
 	all := Settings{}
 	for _, name := range r.names() {
 		if k := keys.For(name); k != nil && k.Verdict != keys.Ignored && chosen(k, name) {
-			all[name] = sha256.Sum256([]byte(r.Get(name).Value))
+			value := r.Get(name).Value
+			if path := r.SecretPath(name); path != "" {
+				value = r.Named.Sum(path)
+			} else if k.Kind == keys.Path && k.Process() && value != "" {
+				value += " " + r.Named.Sum(r.Path(strings.TrimPrefix(value, "file:")))
+			}
+			all[name] = sha256.Sum256([]byte(value))
 		}
 	}
 	return all
@@ -156,8 +169,9 @@ func (r *reader) decides(k *keys.Key, name string) bool {
 	return !k.Process() && !k.Chooses() && !other
 }
 
-func (s Settings) sum() Settings {
+func (s Settings) sum(files Files) Settings {
 	h := sha256.New()
+	fmt.Fprintln(h, files)
 	for _, name := range slices.Sorted(maps.Keys(s)) {
 		fmt.Fprintf(h, "%q %x\n", name, s[name])
 	}

@@ -84,7 +84,7 @@ func (r *reader) sasl(private *tls.Config) login.Config {
 func (r *reader) login() (key string, l security.Login, err error) {
 	text := r.Secret(jaasConfig).Reveal()
 	if text == "" && (r.Boolean(kerberosOn) || r.Server(jaasFile).Value != "") {
-		b, err := os.ReadFile(r.besideBin(r.Text(jaasFile)))
+		b, err := r.ReadFile(r.besideBin(r.Text(jaasFile)))
 		if err != nil {
 			return jaasFile, l, fmt.Errorf("%w: make the file readable for this user, or set %s", err, jaasConfig)
 		}

@@ -24,6 +24,7 @@ type Reader struct {
 	Dir         string // of canal.properties
 	Destination string // "" for the node
 	Problems    *findings.Problems
+	Named       Files // takes those that are read; not nil
 }
 
 // Get finds the value of a key by the rules of its scope.
@@ -189,7 +190,7 @@ func (r *Reader) Secret(key string) security.Secret {
 	if path == "" {
 		return security.Secret(r.Text(key))
 	}
-	text, err := os.ReadFile(r.Path(path))
+	text, err := r.Named.read(r.Path(path))
 	if err != nil {
 		r.Blame(file, "%v: make the file readable for this user, or remove the key", err)
 		return ""
@@ -210,13 +211,14 @@ func (r *Reader) SecretPath(key string) string {
 }
 
 // SecretAgain reads a secret anew from the file named for it, nil when it does
-// not stand in one.
+// not stand in one. It is for each login, so that a change needs nothing else.
 func (r *Reader) SecretAgain(key string) func() (string, error) {
 	path := r.Text(secretFile(key))
 	if path == "" {
 		return nil
 	}
 	path = r.Path(path)
+	delete(r.Named, path)
 	return func() (string, error) {
 		text, err := os.ReadFile(path)
 		return strings.TrimRight(string(text), "\r\n"), err
@@ -229,12 +231,15 @@ func (r *Reader) File(key string) []byte {
 	if path == "" {
 		return nil
 	}
-	b, err := os.ReadFile(r.Path(path))
+	b, err := r.Named.read(r.Path(path))
 	if err != nil {
 		r.Blame(key, "%v: make the file readable for this user", err)
 	}
 	return b
 }
+
+// ReadFile reads a file that a setting names in another way than by its value.
+func (r *Reader) ReadFile(path string) ([]byte, error) { return r.Named.read(path) }
 
 // Path finds a file: relative ones begin at the configuration's directory.
 func (r *Reader) Path(p string) string {

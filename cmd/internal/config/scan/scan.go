@@ -63,6 +63,7 @@ type Scanner struct {
 type known struct {
 	text     *config.Text // judged last; nil where there is none
 	judged   bool
+	files    config.Files     // that it names
 	instance *config.Instance // in force
 	refused  string
 	missing  int // looks in a row that did not find it
@@ -100,7 +101,7 @@ func (s *Scanner) lookServer(ctx context.Context) (anew bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if text == s.text && s.server != nil && s.state.Server == "" {
+	if text == s.text && s.server != nil && s.state.Server == "" && !s.server.Files.Changed() {
 		return false, nil
 	}
 	server, err := config.NewServer(s.dir, s.env, text, s.admin)
@@ -155,11 +156,12 @@ func (s *Scanner) lookInstances(ctx context.Context, anew bool) error {
 
 // judge judges a text unless that was done before.
 func (s *Scanner) judge(k *known, name string, text *config.Text, anew bool) {
-	if k.judged && k.text == text && !anew {
+	if k.judged && k.text == text && !anew && !k.files.Changed() {
 		return
 	}
 	k.text, k.judged, k.refused = text, true, ""
-	instance, err := s.server.Instance(s.node, name, text)
+	instance, files, err := s.server.Instance(s.node, name, text)
+	k.files = files
 	switch {
 	case err != nil:
 		k.refused = err.Error()

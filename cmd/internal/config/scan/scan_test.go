@@ -252,3 +252,48 @@ func TestNoScan(t *testing.T) {
 		t.Errorf("%v, scanner %v, node %+v", err, scanner, node)
 	}
 }
+
+// TestNamedFiles: what settings name is followed as the settings are: a secret or a key store that was changed makes the
+// destination another one, but for those that are read again at each login; those of the node are named.
+func TestNamedFiles(t *testing.T) {
+	f := newFolder(t, serverText)
+	f.write("tsdb.txt", "one\n")
+	f.write("db.txt", "one\n")
+	f.write("http.txt", "one\n")
+	f.write("canal.properties", serverText+"canal.relay.http.user = ops\ncanal.relay.secret.canal.relay.http.password.file = http.txt\n")
+	f.write("shop/instance.properties", instanceText+"canal.instance.tsdb.url = jdbc:mysql://db:3306/canal\ncanal.relay.secret.canal.instance.tsdb.dbPassword.file = tsdb.txt\n"+
+		"canal.relay.secret.canal.instance.dbPassword.file = db.txt\n")
+	first := f.look("shop").Instances["shop"]
+	f.touch("tsdb.txt", f.clock.Add(time.Hour))
+	f.write("db.txt", "two\n")
+	if s := f.look("shop"); s.Instances["shop"] != first {
+		t.Error("shop is another one although nothing has changed that it keeps")
+	}
+	f.write("tsdb.txt", "two\n")
+	second := f.look("shop").Instances["shop"]
+	if second.Same(first) || second.History.MySQL.Password != "two" {
+		t.Error("the new password of the schema store was not found")
+	}
+	if s := f.look("shop"); s.Instances["shop"] != second {
+		t.Error("it is another one at each look")
+	}
+	if err := os.Remove(filepath.Join(f.dir, "tsdb.txt")); err != nil {
+		t.Fatal(err)
+	}
+	if s := f.look("-shop shop"); s.Instances["shop"] != second || !strings.Contains(s.Refused["shop"], "tsdb.txt") {
+		t.Errorf("without its file: %v", s.Refused)
+	}
+	f.look("-shop shop")
+	f.write("tsdb.txt", "three\n")
+	if s := f.look("shop"); s.Instances["shop"].History.MySQL.Password != "three" {
+		t.Error("the file that is back was not read")
+	}
+	if s := f.look("shop"); !slices.Contains(s.Restart, "canal.relay.http.user") || slices.Contains(s.Restart, "canal.relay.cluster") {
+		t.Errorf("restart: %v", s.Restart)
+	}
+	before := f.look("shop").Restart
+	f.write("http.txt", "two\n")
+	if s := f.look("shop"); !slices.Contains(s.Restart, "canal.relay.http.password") || s.Server != "" {
+		t.Errorf("restart: %v after %v", s.Restart, before)
+	}
+}
