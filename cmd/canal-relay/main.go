@@ -48,24 +48,8 @@ func main() {
 // run runs one command and returns the exit code.
 func run(ctx context.Context, args []string, env func(string) (string, bool), stdout, stderr io.Writer) int {
 	stderr = &oneAtATime{w: stderr}
-	p := &program{env: env, stdout: stdout, stderr: stderr}
-	root := &cobra.Command{
-		Use:           "canal-relay",
-		Short:         "MySQL and MariaDB binlogs to Kafka, one elected node for each destination",
-		Version:       version,
-		SilenceUsage:  true,
-		SilenceErrors: true,
-	}
-	serve := p.serveCommand()
-	root.AddCommand(serve, p.checkCommand(), inforce.Command(env, stdout), p.tailCommand(), p.auditCommand())
-	root.AddCommand(operate.Commands(&operate.Program{Env: p.env, Stdout: p.stdout, Stderr: p.stderr, ZooKeeper: zookeeperConfig})...)
-	root.RunE = serve.RunE // `serve` is the default
-	root.Flags().AddFlagSet(serve.Flags())
-	root.Args = cobra.NoArgs
+	root := commands(&program{env: env, stdout: stdout, stderr: stderr})
 	root.SetArgs(args)
-	root.SetOut(stdout)
-	root.SetErr(stderr)
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage(err) })
 	err := root.ExecuteContext(ctx)
 	if err == nil {
 		return 0
@@ -80,6 +64,28 @@ func run(ctx context.Context, args []string, env func(string) (string, bool), st
 		}
 	}
 	return coded.Code
+}
+
+// commands is the command with all those below it.
+func commands(p *program) *cobra.Command {
+	serve := p.serveCommand()
+	root := &cobra.Command{
+		Use:           "canal-relay",
+		Short:         "MySQL and MariaDB binlogs to Kafka, one elected node for each destination",
+		Example:       "  canal-relay check --conf conf\n  canal-relay --conf conf",
+		Version:       version,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		RunE:          serve.RunE, // `serve` is the default
+		Args:          cobra.NoArgs,
+	}
+	root.AddCommand(serve, p.checkCommand(), inforce.Command(p.env, p.stdout), p.tailCommand(), p.auditCommand())
+	root.AddCommand(operate.Commands(&operate.Program{Env: p.env, Stdout: p.stdout, Stderr: p.stderr, ZooKeeper: zookeeperConfig})...)
+	root.Flags().AddFlagSet(serve.Flags())
+	root.SetOut(p.stdout)
+	root.SetErr(p.stderr)
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage(err) })
+	return root
 }
 
 // oneAtATime is stderr for loggers and commands, which write to it from goroutines of their own.

@@ -1,8 +1,15 @@
 package config
 
-import "maps"
+import (
+	"maps"
+	"slices"
+)
 
 func init() { maps.Copy(samples, serverSamples) }
+
+// bearer logs in with a token of a server.
+var bearer = slices.Clip([]string{"kafka.security.protocol=SASL_PLAINTEXT", "kafka.sasl.mechanism=OAUTHBEARER",
+	`kafka.sasl.jaas.config=x.OAuthBearerLoginModule required clientId="a" clientSecret="b" scope="s";`, "kafka.sasl.oauthbearer.token.endpoint.url=https://idp/token"})
 
 // serverSamples are samples of keys about the source, its standby and ZooKeeper.
 var serverSamples = map[string][]string{
@@ -16,6 +23,10 @@ var serverSamples = map[string][]string{
 	"canal.instance.standby.position":                          {"canal.instance.standby.address=db2:3306", "canal.instance.standby.journal.name=binlog.000002", "canal.instance.standby.position=44"},
 	"canal.instance.standby.timestamp":                         {"canal.instance.standby.address=db2:3306", "canal.instance.standby.timestamp=1700000000000"},
 	"canal.instance.standby.gtid":                              {"canal.instance.standby.address=db2:3306", "canal.instance.gtidon=true", "canal.instance.standby.gtid=3e11fa47-71ca-11e1-9e33-c80aa9429562:1-5"},
+	"kafka.sasl.oauthbearer.client.credentials.client.id":      append(bearer, "kafka.sasl.oauthbearer.client.credentials.client.id=c"),
+	"kafka.sasl.oauthbearer.client.credentials.client.secret":  append(bearer, "kafka.sasl.oauthbearer.client.credentials.client.secret=c"),
+	"kafka.sasl.oauthbearer.scope":                             append(bearer, "kafka.sasl.oauthbearer.scope=c"),
+	"kafka.sasl.oauthbearer.header.urlencode":                  append(bearer, "kafka.sasl.oauthbearer.header.urlencode=true"),
 	"kafka.ssl.keystore.password":                              {"kafka.security.protocol=SSL", "kafka.ssl.keystore.location=client.p12", "kafka.ssl.keystore.type=PKCS12", "kafka.ssl.keystore.password=changeit"},
 	"kafka.ssl.truststore.password":                            {"kafka.security.protocol=SSL", "kafka.ssl.truststore.location=client.p12", "kafka.ssl.truststore.type=PKCS12", "kafka.ssl.truststore.password=changeit"},
 	"canal.relay.zookeeper.auth":                               {"canal.relay.zookeeper.auth=relay:secret"},

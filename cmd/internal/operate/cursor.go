@@ -16,9 +16,10 @@ import (
 
 func (p *Program) cursorCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "cursor",
-		Short: "Show, export or set the stored position of a destination, or leave something out",
-		Args:  cobra.NoArgs,
+		Use:     "cursor",
+		Short:   "Show, export or set the stored position of a destination, or leave something out",
+		Example: "  canal-relay cursor show --conf conf --destination example",
+		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return exit.Usage(errors.New("cursor: choose show, export, set or skip"))
 		},

@@ -34,7 +34,7 @@ func TestBearer(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		calls++
 		id, secret, _ := r.BasicAuth()
-		if id != "relay" || secret != "s3+cret" && secret != "s3%2Bcret" || r.FormValue("grant_type") != "client_credentials" || r.FormValue("scope") != "kafka" {
+		if id != "relay" || secret != "s3+cret" && !(secret == "s3%2Bcret" && r.URL.Path == "/encoded") || secret == "s3+cret" && r.URL.Path == "/encoded" || r.FormValue("grant_type") != "client_credentials" || r.FormValue("scope") != "kafka" {
 			w.WriteHeader(http.StatusUnauthorized)
 			_, _ = w.Write([]byte(`{"error":"invalid_client"}`))
 			return
@@ -51,6 +51,10 @@ func TestBearer(t *testing.T) {
 	}
 	if calls != 1 {
 		t.Errorf("%d calls", calls)
+	}
+	m = build(t, Config{Mechanism: Bearer, Token: &Credentials{URL: server.URL + "/encoded", ID: "relay", Secret: "s3+cret", Scope: "kafka", Encode: true}})
+	if _, first, err := m.Authenticate(t.Context(), "b1:9092"); err != nil || !strings.Contains(string(first), "auth=Bearer t0ken\x01") {
+		t.Errorf("encoded: %q, %v", first, err)
 	}
 	m = build(t, Config{Mechanism: Bearer, Token: &Credentials{URL: server.URL, ID: "relay", Secret: "wr0ng", Scope: "kafka"}})
 	_, _, err := m.Authenticate(t.Context(), "b1:9092")

@@ -57,6 +57,7 @@ const (
 // A token is used again for four fifths of its life.
 type Credentials struct {
 	URL, ID, Secret, Scope string
+	Encode                 bool        // ID and Secret for the header, as RFC 6749 §2.3.1; Java's clients do not unless told
 	TLS                    *tls.Config // nil: the system's authorities
 
 	mu    sync.Mutex
@@ -99,7 +100,11 @@ func (c *Credentials) ask(ctx context.Context) (token string, life time.Duration
 	}
 	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	request.Header.Set("Accept", "application/json")
-	request.SetBasicAuth(url.QueryEscape(c.ID), url.QueryEscape(c.Secret))
+	if id, secret := c.ID, c.Secret; c.Encode {
+		request.SetBasicAuth(url.QueryEscape(id), url.QueryEscape(secret))
+	} else {
+		request.SetBasicAuth(id, secret)
+	}
 	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: c.TLS, DisableKeepAlives: true}
 	response, err := (&http.Client{Transport: transport}).Do(request)
 	if err != nil {

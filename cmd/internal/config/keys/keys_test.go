@@ -109,3 +109,53 @@ func TestNoDefaultSecret(t *testing.T) {
 		}
 	}
 }
+
+// producer lists the properties of Kafka 4.4's producer, as org.apache.kafka.clients.producer.ProducerConfig prints them.
+const producer = `
+	acks batch.size bootstrap.resolve.timeout.ms bootstrap.servers buffer.memory client.dns.lookup client.id client.rack compression.gzip.level
+	compression.lz4.level compression.type compression.zstd.level config.providers connections.max.idle.ms delivery.timeout.ms
+	enable.idempotence enable.metrics.push interceptor.classes key.serializer linger.ms max.block.ms max.in.flight.requests.per.connection
+	max.request.size metadata.cluster.check.enable metadata.max.age.ms metadata.max.idle.ms metadata.recovery.rebootstrap.trigger.ms
+	metadata.recovery.strategy metric.reporters metrics.num.samples metrics.recording.level metrics.sample.window.ms
+	partitioner.adaptive.partitioning.enable partitioner.availability.timeout.ms partitioner.class partitioner.ignore.keys
+	partitioner.rack.aware receive.buffer.bytes reconnect.backoff.max.ms reconnect.backoff.ms request.timeout.ms retries retry.backoff.max.ms
+	retry.backoff.ms sasl.client.callback.handler.class sasl.jaas.config sasl.kerberos.kinit.cmd sasl.kerberos.min.time.before.relogin
+	sasl.kerberos.service.name sasl.kerberos.ticket.renew.jitter sasl.kerberos.ticket.renew.window.factor sasl.login.callback.handler.class
+	sasl.login.class sasl.login.connect.timeout.ms sasl.login.read.timeout.ms sasl.login.refresh.buffer.seconds
+	sasl.login.refresh.min.period.seconds sasl.login.refresh.window.factor sasl.login.refresh.window.jitter sasl.login.retry.backoff.max.ms
+	sasl.login.retry.backoff.ms sasl.mechanism sasl.oauthbearer.allow.unverified.audience sasl.oauthbearer.allow.unverified.issuer
+	sasl.oauthbearer.assertion.algorithm sasl.oauthbearer.assertion.claim.aud sasl.oauthbearer.assertion.claim.exp.seconds
+	sasl.oauthbearer.assertion.claim.iss sasl.oauthbearer.assertion.claim.jti.include sasl.oauthbearer.assertion.claim.nbf.seconds
+	sasl.oauthbearer.assertion.claim.sub sasl.oauthbearer.assertion.file sasl.oauthbearer.assertion.private.key.file
+	sasl.oauthbearer.assertion.private.key.passphrase sasl.oauthbearer.assertion.template.file sasl.oauthbearer.client.credentials.client.id
+	sasl.oauthbearer.client.credentials.client.secret sasl.oauthbearer.clock.skew.seconds sasl.oauthbearer.expected.audience
+	sasl.oauthbearer.expected.issuer sasl.oauthbearer.header.urlencode sasl.oauthbearer.jwks.endpoint.refresh.ms
+	sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms sasl.oauthbearer.jwks.endpoint.retry.backoff.ms sasl.oauthbearer.jwks.endpoint.url
+	sasl.oauthbearer.jwt.retriever.class sasl.oauthbearer.jwt.validator.class sasl.oauthbearer.scope sasl.oauthbearer.scope.claim.name
+	sasl.oauthbearer.sub.claim.name sasl.oauthbearer.token.endpoint.url security.protocol security.providers send.buffer.bytes
+	socket.connection.setup.timeout.max.ms socket.connection.setup.timeout.ms ssl.cipher.suites ssl.enabled.protocols
+	ssl.endpoint.identification.algorithm ssl.engine.factory.class ssl.key.password ssl.keymanager.algorithm ssl.keystore.certificate.chain
+	ssl.keystore.key ssl.keystore.location ssl.keystore.password ssl.keystore.type ssl.protocol ssl.provider ssl.secure.random.implementation
+	ssl.trustmanager.algorithm ssl.truststore.certificates ssl.truststore.location ssl.truststore.password ssl.truststore.type
+	transaction.timeout.ms transaction.two.phase.commit.enable transactional.id value.serializer`
+
+// TestKafkaProperties: each has a line that says what becomes of it, beside the last one, for what Kafka does not know either.
+func TestKafkaProperties(t *testing.T) {
+	all := strings.Fields(producer)
+	if len(all) != 119 {
+		t.Errorf("%d properties", len(all))
+	}
+	for _, name := range all {
+		switch k := For("kafka." + name); {
+		case k == nil || k.Verdict == Unknown:
+			t.Errorf("%s is not in the table", name)
+		case strings.HasPrefix(k.Note, "this setting") || strings.HasPrefix(k.Note, "this TLS setting"):
+			t.Errorf("%s has no line of its own", name)
+		}
+	}
+	for _, class := range []string{"DefaultJwtRetriever", "ClientCredentialsJwtRetriever", "JwtBearerJwtRetriever"} {
+		if k := For("kafka.sasl.oauthbearer.jwt.retriever.class"); k.Takes("org.apache.kafka.common.security.oauthbearer."+class) != (class != "JwtBearerJwtRetriever") {
+			t.Error(class)
+		}
+	}
+}

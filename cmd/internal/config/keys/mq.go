@@ -3,12 +3,15 @@ package keys
 import "strings"
 
 const (
-	legacy   = "older name, outdoes the newer one: "
-	retryFor = "a record is tried again until it is acknowledged or the lease is lost"
-	javaOnly = "a part of the Java client"
-	noJava   = "a class of your own cannot be loaded here: remove it"
-	tickets  = "tickets and tokens are got anew in time"
-	counts   = "metrics are those of canal-relay"
+	legacy      = "older name, outdoes the newer one: "
+	retryFor    = "a record is tried again until it is acknowledged or the lease is lost"
+	javaOnly    = "a part of the Java client"
+	noJava      = "a class of your own cannot be loaded here: remove it"
+	tickets     = "tickets and tokens are got anew in time"
+	counts      = "metrics are those of canal-relay"
+	findsAll    = "whenever no broker answers, those of kafka.bootstrap.servers are asked anew, at every address that they have"
+	noProvider  = "values come from files by canal.relay.secret.<key>.file, or from the environment: remove it"
+	noAssertion = "signed assertions are not available: use a client's id and secret, or a token in a file"
 )
 
 // mqKeys are those below canal.mq.
@@ -63,6 +66,14 @@ var kafkaKeys = []Key{
 	{"kafka.sasl.jaas.config", Honoured, ScopeServer, Password, "", "login module of the mechanism with its options, as Java's clients have it", nil},
 	{"kafka.sasl.kerberos.service.name", Honoured, ScopeServer, Text, "", "first part of the brokers' principals; may stand in the login module as serviceName", nil},
 	{"kafka.sasl.oauthbearer.token.endpoint.url", Honoured, ScopeServer, Text, "", "server that gives tokens for clientId and clientSecret of the login module, or file:///… with a token", nil},
+	{"kafka.sasl.oauthbearer.client.credentials.client.id", Honoured, ScopeServer, Text, "", "the client's name at that server, before clientId of the login module", nil},
+	{"kafka.sasl.oauthbearer.client.credentials.client.secret", Honoured, ScopeServer, Password, "", "its secret, before clientSecret of the login module", nil},
+	{"kafka.sasl.oauthbearer.scope", Honoured, ScopeServer, Text, "", "scope that is asked for, before that of the login module", nil},
+	{"kafka.sasl.oauthbearer.header.urlencode", Honoured, ScopeServer, Bool, "false", "encode name and secret as RFC 6749 has it, which some servers want", nil},
+	{"kafka.sasl.oauthbearer.jwt.retriever.class", Refused, ScopeServer, Text, "", noAssertion, retrievers},
+	{"kafka.sasl.oauthbearer.assertion.*", Refused, ScopeServer, Text, "", noAssertion, nil},
+	{"kafka.config.providers", Refused, ScopeServer, Text, "", noProvider, nil},
+	{"kafka.config.providers.*", Refused, ScopeServer, Text, "", noProvider, nil},
 	{"kafka.sasl.login.callback.handler.class", Refused, ScopeServer, Text, "", noJava, kafkasOwn},
 	{"kafka.sasl.client.callback.handler.class", Refused, ScopeServer, Text, "", noJava, kafkasOwn},
 	{"kafka.sasl.login.class", Refused, ScopeServer, Text, "", noJava, kafkasOwn},
@@ -107,6 +118,11 @@ var kafkaKeys = []Key{
 	{"kafka.socket.connection.setup.timeout.max.ms", Ignored, ScopeServer, Millis, "", "see kafka.socket.connection.setup.timeout.ms", nil},
 	{"kafka.metadata.max.idle.ms", Ignored, ScopeServer, Millis, "", "a topic is remembered for a term", nil},
 	{"kafka.client.dns.lookup", Ignored, ScopeServer, Text, "", "every address of a broker is tried", nil},
+	{"kafka.client.rack", Ignored, ScopeServer, Text, "", "a partition's leader is written to, wherever it is", nil},
+	{"kafka.bootstrap.resolve.timeout.ms", Ignored, ScopeServer, Millis, "", findsAll, nil},
+	{"kafka.metadata.recovery.*", Ignored, ScopeServer, Text, "", findsAll, nil},
+	{"kafka.metadata.cluster.check.enable", Ignored, ScopeServer, Bool, "", findsAll, nil},
+	{"kafka.transaction.two.phase.commit.enable", Ignored, ScopeServer, Bool, "", "canal.relay.delivery=exactly-once needs no other coordinator", nil},
 	{"kafka.receive.buffer.bytes", Ignored, ScopeServer, Number, "", "the system sizes socket buffers", nil},
 	{"kafka.send.buffer.bytes", Ignored, ScopeServer, Number, "", "the system sizes socket buffers", nil},
 	{"kafka.interceptor.classes", Refused, ScopeServer, Text, "", noJava, nil},
@@ -126,6 +142,12 @@ var kafkaKeys = []Key{
 	{"kafka.key.serializer", Ignored, ScopeServer, Text, "", "a class of the Java client", nil},
 	{"kafka.value.serializer", Ignored, ScopeServer, Text, "", "a class of the Java client", nil},
 	{"kafka.*", Unknown, ScopeServer, Text, "", "no setting here is its equal", nil},
+}
+
+// retrievers accepts the classes of Kafka that do what is done here.
+func retrievers(class string) bool {
+	name, own := strings.CutPrefix(class, "org.apache.kafka.common.security.oauthbearer.")
+	return own && (name == "DefaultJwtRetriever" || name == "ClientCredentialsJwtRetriever" || name == "FileJwtRetriever")
 }
 
 // kafkasOwn accepts classes that come with Kafka.

@@ -1,6 +1,7 @@
 package mq
 
 import (
+	"cmp"
 	"crypto/tls"
 	"fmt"
 	"math"
@@ -189,9 +190,11 @@ func (r *reader) token(l security.Login, private *tls.Config) (login.TokenSource
 	case strings.HasPrefix(address, "file:"):
 		return login.TokenFile(r.Path("/" + strings.TrimLeft(strings.TrimPrefix(address, "file:"), "/"))), nil
 	case strings.HasPrefix(address, "http://") || strings.HasPrefix(address, "https://"):
-		c := &login.Credentials{URL: address, ID: l.Options["clientId"], Secret: l.Options["clientSecret"], Scope: l.Options["scope"], TLS: private}
+		const client = "kafka.sasl.oauthbearer.client.credentials.client."
+		c := &login.Credentials{URL: address, ID: r.or(client+"id", l.Options["clientId"]), Secret: cmp.Or(r.Secret(client+"secret").Reveal(), l.Options["clientSecret"]),
+			Scope: r.or("kafka.sasl.oauthbearer.scope", l.Options["scope"]), Encode: r.Boolean("kafka.sasl.oauthbearer.header.urlencode"), TLS: private}
 		if c.ID == "" || c.Secret == "" {
-			return c, fmt.Errorf(`it lacks clientId="…" or clientSecret="…"`)
+			return c, fmt.Errorf(`it lacks clientId="…" or clientSecret="…", and kafka.sasl.oauthbearer.client.credentials.* is not set`)
 		}
 		return c, nil
 	case address != "":
@@ -199,6 +202,9 @@ func (r *reader) token(l security.Login, private *tls.Config) (login.TokenSource
 	}
 	return unsecured(l)
 }
+
+// or reads a setting, and takes the login module's option where it is blank.
+func (r *reader) or(key, option string) string { return cmp.Or(r.Text(key), option) }
 
 // unsecured reads the options of tokens that nobody signs:
 // https://kafka.apache.org/documentation/#security_sasl_oauthbearer

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/canal-relay/canal-relay/cmd/internal/config/findings"
@@ -178,8 +179,14 @@ func (r *Reader) List(key string) []string {
 }
 
 // secrets are the keys that canal.relay.secret.<key>.file may name.
-var secrets = []string{"canal.instance.dbPassword", "canal.instance.tsdb.dbPassword", "kafka.sasl.jaas.config", "kafka.ssl.keystore.key",
-	"kafka.ssl.keystore.password", "kafka.ssl.key.password", "kafka.ssl.truststore.password", "canal.relay.http.password", "canal.relay.alarm.webhook", "canal.relay.zookeeper.auth", "canal.admin.passwd"}
+var secrets = sync.OnceValue(func() (names []string) {
+	for _, k := range keys.All() {
+		if k.Kind == keys.Password && k.Verdict == keys.Honoured {
+			names = append(names, k.Name)
+		}
+	}
+	return names
+})
 
 func secretFile(key string) string { return "canal.relay.secret." + key + ".file" }
 
@@ -201,7 +208,7 @@ func (r *Reader) Secret(key string) security.Secret {
 // SecretPath is the file that a secret stands in; empty when it stands in none, or
 // is not one that may.
 func (r *Reader) SecretPath(key string) string {
-	if !slices.Contains(secrets, key) {
+	if !slices.Contains(secrets(), key) {
 		return ""
 	}
 	if path := r.Text(secretFile(key)); path != "" {
@@ -253,8 +260,8 @@ func (r *Reader) Path(p string) string {
 func (r *Reader) CheckSecretNames(f *properties.File) {
 	for _, p := range f.Props {
 		name, ok := strings.CutPrefix(p.Key, "canal.relay.secret.")
-		if name, ok2 := strings.CutSuffix(name, ".file"); ok && ok2 && !slices.Contains(secrets, name) {
-			r.Problems.Add(findings.Problem{Where: f.At(p), Key: p.Key, What: fmt.Sprintf("%s is not a secret that can stand in a file: choose %s", name, strings.Join(secrets, ", "))})
+		if name, ok2 := strings.CutSuffix(name, ".file"); ok && ok2 && !slices.Contains(secrets(), name) {
+			r.Problems.Add(findings.Problem{Where: f.At(p), Key: p.Key, What: fmt.Sprintf("%s is not a secret that can stand in a file: choose %s", name, strings.Join(secrets(), ", "))})
 		}
 	}
 }
