@@ -11,141 +11,139 @@ import (
 	"io"
 	"os"
 	"strconv"
-	"syscall"
 	"time"
 
-	"github.com/go-mysql-org/go-mysql/client"
 	"github.com/go-mysql-org/go-mysql/mysql"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/canal-relay/canal-relay/deploy/local"
 )
 
-func (b *bench) measure(ctx context.Context, w workload) (result, error) {
-	stack := b.stack
-	r := result{rows: w.rows}
-	conn, err := stack.Admin("mysql")
+// backlog is a workload that is written, and what reading it raw took.
+type backlog struct {
+	workload
+	from  local.Mark
+	raw   time.Duration
+	bytes int64 // of binlog
+}
+
+// prepare writes a backlog.
+func (b *bench) prepare(w workload) (backlog, error) {
+	log := backlog{workload: w}
+	conn, err := b.stack.Admin("mysql")
 	if err != nil {
-		return r, err
+		return log, err
 	}
 	defer conn.Close()
 	err = local.Exec(conn, "SET SESSION time_zone = '+00:00'", "DROP DATABASE IF EXISTS bench", "CREATE DATABASE bench", createTable)
 	if err != nil {
-		return r, err
+		return log, err
 	}
 	if err := w.prepare(conn, w.rows); err != nil {
-		return r, fmt.Errorf("prepare the backlog: %w", err)
+		return log, fmt.Errorf("prepare the backlog: %w", err)
 	}
 	if err := local.Exec(conn, "FLUSH BINARY LOGS"); err != nil {
-		return r, err
+		return log, err
 	}
-	from, err := local.End(conn)
-	if err != nil {
-		return r, err
+	if log.from, err = local.End(conn); err != nil {
+		return log, err
 	}
 	if err := w.write(conn, w.rows); err != nil {
-		return r, fmt.Errorf("write the backlog: %w", err)
+		return log, fmt.Errorf("write the backlog: %w", err)
 	}
-	if r.raw, r.bytes, err = rawDump(stack, from); err != nil {
-		return r, fmt.Errorf("read the raw dump: %w", err)
+	if log.raw, log.bytes, err = rawDump(b.stack, log.from); err != nil {
+		return log, fmt.Errorf("read the raw dump: %w", err)
 	}
-	topic := fmt.Sprintf("bench-%s-%d", w.name, time.Now().UnixNano())
-	if err := stack.CreateTopic(ctx, topic, 1); err != nil {
-		return r, fmt.Errorf("create topic %s: %w", topic, err)
-	}
-	defer func() { _ = stack.DeleteTopic(context.WithoutCancel(ctx), topic) }()
-	defer func() { _ = stack.DeleteTopic(context.WithoutCancel(ctx), "bench-"+topic+"-positions") }()
-	defer func() { _ = stack.DeleteTopic(context.WithoutCancel(ctx), "bench-"+topic+"-schema") }()
-	if err := b.drain(ctx, w, topic, from, &r); err != nil {
-		return r, err
-	}
-	return r, w.readBack(ctx, stack, conn, topic)
+	return log, nil
 }
 
-// drain runs a fresh node until Kafka has acknowledged every row of the backlog.
-func (b *bench) drain(ctx context.Context, w workload, topic string, from local.Mark, r *result) error {
-	stack := b.stack
-	dir, err := os.MkdirTemp("", "canal-relay-bench")
+// measure has a fresh node drain a backlog, and reads back what it sent.
+func (b *bench) measure(ctx context.Context, log backlog, mode string) (result, error) {
+	r := result{all: log.rows}
+	n, err := b.start(ctx, log.name, mode, log.from, 0)
 	if err != nil {
-		return err
+		return r, err
 	}
-	defer os.RemoveAll(dir)
-	conf := local.Conf{
-		Server: map[string]string{"canal.zkServers": stack.ZooKeeper, "kafka.bootstrap.servers": stack.Kafka,
-			"kafka.compression.type": b.compression, "canal.relay.http.pprof": fmt.Sprint(b.profile != ""),
-			"canal.relay.delivery": b.delivery, "canal.relay.cluster": "bench-" + topic},
-		Destinations: map[string]map[string]string{topic: {
-			"canal.instance.master.address": stack.MySQL, "canal.instance.dbUsername": stack.User, "canal.instance.dbPassword": stack.Password,
-			"canal.instance.master.journal.name": from.File, "canal.instance.master.position": fmt.Sprint(from.Offset),
-			"canal.instance.filter.regex": `bench\..*`, "canal.mq.topic": topic, "canal.mq.partition": "0"}},
+	err = b.drain(ctx, n, &r)
+	if err == nil {
+		err = log.readBack(ctx, b.stack, n.topic)
 	}
-	log, err := os.CreateTemp("", "canal-relay-bench-*.log")
-	if err != nil {
-		return err
-	}
-	defer log.Close()
-	node, err := local.StartNode(b.bin, dir, conf, log)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = node.Stop(syscall.SIGKILL, time.Second) }()
-	if _, err := local.WaitActive(ctx, topic, node); err != nil {
-		return fmt.Errorf("%w (its log: %s)", err, log.Name())
-	}
+	return r, errors.Join(err, n.end())
+}
+
+// drain waits until Kafka has acknowledged every row of the backlog.
+func (b *bench) drain(ctx context.Context, n *node, r *result) error {
 	profiled := make(chan error, 1)
-	go func() { profiled <- b.takeProfile(ctx, node) }()
-	began := time.Now()
-	if err := waitAcked(ctx, node, w.rows); err != nil {
-		return fmt.Errorf("%w (its log: %s)", err, log.Name())
+	go func() { profiled <- b.takeProfile(ctx, n) }()
+	owned := time.Now()
+	first, err := waitAcked(ctx, n, 1)
+	if err != nil {
+		return err
 	}
-	r.drain = time.Since(began)
+	began := time.Now()
+	if _, err := waitAcked(ctx, n, r.all); err != nil {
+		return err
+	}
+	r.start, r.rows, r.drain = began.Sub(owned), r.all-first, time.Since(began)
 	if err := <-profiled; err != nil {
 		return fmt.Errorf("take a profile: %w", err)
 	}
-	if err := node.Stop(syscall.SIGTERM, 20*time.Second); err != nil {
-		return fmt.Errorf("stop the node: %w", err)
+	if err := n.stop(); err != nil {
+		return err
 	}
-	r.cpu, r.peak = node.Usage()
-	return os.Remove(log.Name())
+	r.cpu, r.peak = n.Usage()
+	return nil
 }
 
-// takeProfile writes a CPU profile of the node's first seconds, if one is wanted.
-func (b *bench) takeProfile(ctx context.Context, node *local.Node) error {
+// takeProfile writes profiles of the node's first seconds, if any are wanted.
+func (b *bench) takeProfile(ctx context.Context, n *node) error {
 	if b.profile == "" {
 		return nil
 	}
-	page, err := node.Get(ctx, "/debug/pprof/profile?seconds=3")
+	page, err := n.Get(ctx, "/debug/pprof/profile?seconds=2")
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(b.profile, page, 0o644)
+	if err := os.WriteFile(b.profile+n.topic+".cpu", page, 0o644); err != nil {
+		return err
+	}
+	if page, err = n.Get(ctx, "/debug/pprof/heap"); err != nil {
+		return err
+	}
+	return os.WriteFile(b.profile+n.topic+".heap", page, 0o644)
 }
 
-// waitAcked waits until Kafka has acknowledged so many rows. /status is cheaper for the node than /metrics.
-func waitAcked(ctx context.Context, node *local.Node, rows int) error {
-	tick := time.NewTicker(20 * time.Millisecond)
+// waitAcked waits until Kafka has acknowledged so many rows, and returns how
+// many it has. /status is cheaper for the node than /metrics.
+func waitAcked(ctx context.Context, n *node, rows int) (int, error) {
+	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
 	for {
 		var all struct{ Destinations []struct{ Rows int } }
-		page, err := node.Status(ctx)
-		if err == nil && json.Unmarshal(page, &all) == nil && len(all.Destinations) == 1 && all.Destinations[0].Rows >= rows {
-			return nil
+		page, err := n.Status(ctx)
+		if err == nil && json.Unmarshal(page, &all) == nil && len(all.Destinations) > 0 && all.Destinations[0].Rows >= rows {
+			return all.Destinations[0].Rows, nil
 		}
 		select {
 		case <-ctx.Done():
-			return errors.New("the backlog was not drained in time")
-		case <-node.Done():
-			return errors.New("the node ended")
+			return 0, errors.New("the backlog was not drained in time")
+		case <-n.Done():
+			return 0, errors.New("the node ended")
 		case <-tick.C:
 		}
 	}
 }
 
 // readBack counts the rows in the topic and sums a checksum of one column, and compares both with the table.
-func (w workload) readBack(ctx context.Context, stack local.Stack, conn *client.Conn, topic string) error {
+func (w workload) readBack(ctx context.Context, stack local.Stack, topic string) error {
+	conn, err := stack.Admin("mysql")
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
 	rows, sum := 0, uint64(0)
 	var parseErr error
-	err := stack.ReadCommitted(ctx, topic, func(rec *kgo.Record) bool {
+	err = stack.ReadCommitted(ctx, topic, func(rec *kgo.Record) bool {
 		var m struct{ Data []struct{ Note string } }
 		if parseErr = json.Unmarshal(rec.Value, &m); parseErr != nil {
 			return false

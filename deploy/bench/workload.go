@@ -29,29 +29,33 @@ func workloads(scale float64) []workload {
 	return []workload{
 		{"bulk", size(1_000_000), none, func(c *client.Conn, n int) error { return insert(c, n, 100) }},
 		{"single", size(100_000), none, func(c *client.Conn, n int) error { return insert(c, n, 1) }},
-		{"update", size(100_000), func(c *client.Conn, n int) error { return insert(c, n, 100) }, updateAll},
+		{"update", size(300_000), func(c *client.Conn, n int) error { return insert(c, n, 100) }, updateAll},
 	}
 }
 
 // insert writes n rows in transactions of so many.
 func insert(c *client.Conn, n, each int) error {
-	var q strings.Builder
 	for id := 1; id <= n; id += each {
-		q.Reset()
-		q.WriteString("INSERT INTO bench.orders VALUES ")
-		for i := id; i < id+each; i++ {
-			if i > id {
-				q.WriteByte(',')
-			}
-			fmt.Fprintf(&q, "(%d,%d,%d,%d,%d.%02d,%d.25,'customer %d','user%d@example.com','order %d of a busy day','%s','2026-11-30 10:%02d:%02d.%03d',%d)",
-				i, i%50000, i%7, i%300, i%10000, i%100, i%1000, i%50000, i%50000, i,
-				time.Unix(1_790_000_000+int64(i), 0).UTC().Format("2006-01-02 15:04:05"), i/60%60, i%60, i%1000, i%2048)
-		}
-		if err := local.Exec(c, q.String()); err != nil {
+		if err := insertFrom(c, id, each); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// insertFrom writes so many rows in one transaction, numbered from id on.
+func insertFrom(c *client.Conn, id, rows int) error {
+	var q strings.Builder
+	q.WriteString("INSERT INTO bench.orders VALUES ")
+	for i := id; i < id+rows; i++ {
+		if i > id {
+			q.WriteByte(',')
+		}
+		fmt.Fprintf(&q, "(%d,%d,%d,%d,%d.%02d,%d.25,'customer %d','user%d@example.com','order %d of a busy day','%s','2026-11-30 10:%02d:%02d.%03d',%d)",
+			i, i%50000, i%7, i%300, i%10000, i%100, i%1000, i%50000, i%50000, i,
+			time.Unix(1_790_000_000+int64(i), 0).UTC().Format("2006-01-02 15:04:05"), i/60%60, i%60, i%1000, i%2048)
+	}
+	return local.Exec(c, q.String())
 }
 
 // updateAll changes every row once, a hundred in a transaction.
