@@ -45,6 +45,7 @@ type assembler struct {
 	skipRows uint64
 
 	txKept []byte // the open transaction's name in the open batch
+	txAt   [2]int // bytes and changes of the open batch where the transaction began; negative when in an earlier one
 	gtids  string // executed set including the open transaction, if asked for
 	clock  *event.Clock
 	bare   bool // the event at hand is the one to which Canal gives no GTIDs
@@ -274,6 +275,7 @@ func checksumOf(ev *replication.FormatDescriptionEvent) int {
 func (a *assembler) open() {
 	a.open2pc = nil
 	a.row, a.sent, a.txKept, a.gtids, a.clock = 0, 0, nil, "", nil
+	a.txAt = [2]int{a.batch.Bytes, len(a.batch.Changes)}
 	a.bounds.pending, a.bounds.held = false, false
 	if a.skipRows > 0 && (len(a.skipTx) == 0 || bytes.Equal(a.skipTx, a.track.Tx)) {
 		a.sent = a.skipRows
@@ -303,36 +305,8 @@ func (a *assembler) ended() error {
 		return a.cut()
 	case len(a.batch.Changes) == 0:
 		return a.save()
-	case a.full():
-		return a.cut()
-	}
-	return nil
-}
-
-func (a *assembler) full() bool {
-	return a.batch.Bytes >= a.r.c.BatchBytes || len(a.batch.Changes) >= maxChanges
-}
-
-// add puts a change of n rows into the open batch, unless an earlier stream has
-// handed it on. It reports whether it did.
-func (a *assembler) add(c event.Change, n int) error {
-	c.Row, c.Rows = a.row, n
-	a.row += uint64(n)
-	a.data(&c, a.sent > 0)
-	if a.row <= a.sent {
-		return nil
-	}
-	if err := c.SkipTo(a.sent); err != nil { // another server may put the same rows into larger events
-		return fmt.Errorf("%w: rows up to %d of the transaction were sent: %w", binlog.ErrStart, a.sent, err)
-	}
-	a.named(&c)
-	if a.bare {
-		c.GTID, c.Clock = "", nil
-	}
-	a.placed(&c)
-	a.batch.Bytes += len(c.Image) + len(c.SQL)
-	a.batch.Changes = append(a.batch.Changes, c)
-	if a.full() && a.track.Open {
+	case a.full(a.batch.Bytes-a.txAt[0], len(a.batch.Changes)-a.txAt[1]):
+		// Another one of its size would be cut, and a Kafka transaction ends where both end.
 		return a.cut()
 	}
 	return nil
@@ -394,5 +368,6 @@ func (a *assembler) queue() error {
 		a.r.tx = append([]byte(nil), a.track.Tx...)
 	}
 	a.batch, a.txKept = a.r.buf.Fresh(), nil
+	a.txAt[0], a.txAt[1] = a.txAt[0]-bytes, a.txAt[1]-changes
 	return nil
 }

@@ -195,3 +195,33 @@ func (a *assembler) newLayout(t *schema.Table, m *replication.TableMapEvent) (*e
 	}
 	return event.NewLayout(t, m)
 }
+
+// full reports that so much more is too much for the open batch.
+func (a *assembler) full(bytes, changes int) bool {
+	return a.batch.Bytes+bytes >= a.r.c.BatchBytes || len(a.batch.Changes)+changes >= maxChanges
+}
+
+// add puts a change of n rows into the open batch, unless an earlier stream has
+// handed it on. It reports whether it did.
+func (a *assembler) add(c event.Change, n int) error {
+	c.Row, c.Rows = a.row, n
+	a.row += uint64(n)
+	a.data(&c, a.sent > 0)
+	if a.row <= a.sent {
+		return nil
+	}
+	if err := c.SkipTo(a.sent); err != nil { // another server may put the same rows into larger events
+		return fmt.Errorf("%w: rows up to %d of the transaction were sent: %w", binlog.ErrStart, a.sent, err)
+	}
+	a.named(&c)
+	if a.bare {
+		c.GTID, c.Clock = "", nil
+	}
+	a.placed(&c)
+	a.batch.Bytes += len(c.Image) + len(c.SQL)
+	a.batch.Changes = append(a.batch.Changes, c)
+	if a.full(0, 0) && a.track.Open {
+		return a.cut()
+	}
+	return nil
+}

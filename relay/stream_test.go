@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -368,6 +370,40 @@ func TestResumeWithinAnEvent(t *testing.T) {
 		}
 		if len(got) != want || got[0] != begin || first[0] != byte(11+sent) && sent < 6 {
 			t.Errorf("%d rows were sent: got %v, the first with id %v", sent, got, first)
+		}
+	}
+}
+
+// TestBatchesEndWithTransactions: no transaction that has room in a batch is cut,
+// and a large one ends the last of its batches, since a Kafka transaction can end
+// only where both do.
+func TestBatchesEndWithTransactions(t *testing.T) {
+	const small, large, every = 5, 200, 50 // rows; every 50th transaction is large
+	log := binlogtest.NewLog("binlog.000001", 0)
+	for i := range 4 * every {
+		n := small
+		if i%every == every-1 {
+			n = large
+		}
+		log.Transaction("d", "t", bytes.Repeat([]byte("z"), 50), ids(1000*i, n)...)
+	}
+	s := binlogtest.Start(t, "9.7.4", log)
+	s.Define("d", "t", binlogtest.CreateTable)
+	path := filepath.Join(t.TempDir(), log.Name)
+	if err := log.Write(path); err != nil {
+		t.Fatal(err)
+	}
+	c := config(t, `d\.t`, reader(t, s, nil))
+	c.BatchBytes = 4000
+	number := func(row string) (tx int) {
+		name, _, _ := strings.Cut(row, "#")
+		tx, _ = strconv.Atoi(name[strings.LastIndexByte(name, ':')+1:])
+		return tx
+	}
+	for i, b := range runFiles(t, c, path) {
+		first, last := number(b.rows[0]), number(b.rows[len(b.rows)-1])
+		if b.Rows > 0 && last%every != 0 || first%every == 0 && last != first {
+			t.Errorf("batch %d has transactions %d to %d, and has %d rows of the last one, which goes on", i, first, last, b.Rows)
 		}
 	}
 }
