@@ -36,6 +36,9 @@ const (
 	pace = 20 * time.Millisecond
 	// lull is how long a transaction waits for one more parcel.
 	lull = 2 * time.Millisecond
+	// settling is how long a broker mostly takes to write the markers of a commit
+	// after its answer. Records that come earlier it tries again only 20 ms later.
+	settling = 2 * time.Millisecond
 
 	fencingsBorne = 3 // in fencingsSpan, without an election
 	fencingsSpan  = time.Minute
@@ -93,6 +96,7 @@ type Transactional struct {
 	identity string
 	last     position.Resume // what readers have
 	began    time.Time       // the latest transaction
+	settled  time.Time       // when the markers of the latest one are probably written
 	queue    chan *flight
 	running  bool
 	failed   error         // why there is no further transaction
@@ -182,6 +186,7 @@ func (p *Transactional) run() {
 	for {
 		select {
 		case f := <-p.queue:
+			time.Sleep(time.Until(p.settled))
 			p.transaction(f)
 		case <-p.live.Done():
 			return
@@ -323,6 +328,7 @@ func (p *Transactional) commit(to position.Resume) error {
 	if err := p.client.EndTransaction(p.live, kgo.TryCommit); err != nil {
 		return fmt.Errorf("commit a Kafka transaction: %w", err)
 	}
+	p.settled = time.Now().Add(settling)
 	return nil
 }
 
