@@ -166,15 +166,18 @@ func (b *builder) fill(ctx context.Context, p *parcel) error {
 		b.ratio += (r - b.ratio) / 16
 	}
 	clear(p.batch.Changes)
+	if p.batch.Spent != nil && len(p.entries) == 0 { // entries point into the batch
+		p.batch.Spent(p.batch)
+	}
 	return nil
 }
 
 // reserve makes room in the arena for what the batch will probably take, so
 // that a new one does not grow there step by step, leaving each step behind.
 func (b *builder) reserve(p *parcel) {
-	want := min(int(float64(p.batch.Bytes)*b.ratio*1.1), maxPooled)
-	if cap(p.arena) < want {
-		p.arena = make([]byte, 0, want)
+	const step = 32<<10 - 1 // so that a used arena mostly serves the next batch
+	if want := min(int(float64(p.batch.Bytes)*b.ratio*1.05), maxPooled-1); cap(p.arena) < want {
+		p.arena = make([]byte, 0, (want|step)+1)
 	}
 	p.spans = slices.Grow(p.spans, len(p.batch.Changes))
 	p.Messages = slices.Grow(p.Messages, len(p.batch.Changes))

@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	maxChanges = 2048            // of a batch
+	maxChanges = 1024            // of a batch
 	saveEvery  = 5 * time.Second // how often a stream without changes moves its position
 	caughtUp   = 5 * time.Second // an idle stream whose last event is younger has nothing left to read
 )

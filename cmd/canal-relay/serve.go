@@ -195,7 +195,7 @@ func (n *node) run(ctx context.Context) error {
 }
 
 // gcPercent trades some CPU for memory: a relay's heap is mostly the bytes that it is bounded by.
-const gcPercent = 50
+const gcPercent = 36
 
 // web serves the pages; a port that cannot be had is no reason to end the node.
 func (n *node) web(ctx context.Context) {

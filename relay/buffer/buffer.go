@@ -13,8 +13,9 @@ import (
 
 const (
 	changeSize     = int(unsafe.Sizeof(event.Change{}))
-	firstExpansion = 2.0     // message bytes per byte of binlog, until measured
-	keepArena      = 1 << 20 // larger arenas are left to the garbage collector
+	firstExpansion = 2.0       // message bytes per byte of binlog, until measured
+	keepArena      = 1 << 20   // larger arenas are left to the garbage collector
+	mostArena      = 320 << 10 // to which arenas grow by doubling: what a batch of 256 KiB takes
 	keepChanges    = 4096
 	keepBatches    = 64
 )
@@ -32,11 +33,15 @@ type Buffer struct {
 	expansion float64
 	end       error // why nothing follows the queue; nil while the stream runs
 	free      []*event.Batch
+
+	spent func(*event.Batch) // Spent of all batches
 }
 
 // New returns an empty buffer of so many bytes.
 func New(limit int64) *Buffer {
-	return &Buffer{limit: limit, expansion: firstExpansion, ready: make(chan struct{}, 1), room: make(chan struct{}, 1)}
+	q := &Buffer{limit: limit, expansion: firstExpansion, ready: make(chan struct{}, 1), room: make(chan struct{}, 1)}
+	q.spent = q.spend
+	return q
 }
 
 // Put charges a batch and queues it, waiting for room. A batch above the limit
@@ -102,12 +107,35 @@ func (q *Buffer) Next(ctx context.Context) (*event.Batch, error) {
 func (q *Buffer) Release(b *event.Batch) {
 	q.mu.Lock()
 	q.held -= int64(b.Size)
+	if b.Spent != nil {
+		q.learn(b)
+		q.recycle(b)
+	}
+	q.mu.Unlock()
+	post(q.room)
+}
+
+// spend keeps the memory of a batch's changes for another one, now that messages
+// have been built of them, and charges it for these alone.
+func (q *Buffer) spend(b *event.Batch) {
+	q.mu.Lock()
+	q.learn(b)
+	if b.Built < b.Size {
+		q.held -= int64(b.Size - b.Built)
+		b.Size = b.Built
+	}
+	q.recycle(&event.Batch{Changes: b.Changes, Arena: b.Arena})
+	b.Changes, b.Arena, b.Spent = nil, nil, nil
+	q.mu.Unlock()
+	post(q.room)
+}
+
+// learn notes what messages take beside the binlog that they are built of; the
+// lock is held.
+func (q *Buffer) learn(b *event.Batch) {
 	if b.Built > 0 && b.Bytes > 0 {
 		q.expansion += (float64(b.Built)/float64(b.Bytes) - q.expansion) / 16
 	}
-	q.recycle(b)
-	q.mu.Unlock()
-	post(q.room)
 }
 
 // recycle empties a batch for reuse; the lock is held.
@@ -123,7 +151,7 @@ func (q *Buffer) recycle(b *event.Batch) {
 	if cap(arena) > keepArena {
 		arena = nil
 	}
-	*b = event.Batch{Changes: changes, Arena: arena}
+	*b = event.Batch{Changes: changes, Arena: arena, Spent: q.spent}
 	q.free = append(q.free, b)
 }
 
@@ -136,7 +164,7 @@ func (q *Buffer) Fresh() *event.Batch {
 		q.free = q.free[:n-1]
 		return b
 	}
-	return &event.Batch{}
+	return &event.Batch{Spent: q.spent}
 }
 
 // Discard recycles a batch that was never put.
@@ -178,7 +206,7 @@ func Keep(b *event.Batch, p []byte) []byte {
 		return nil
 	}
 	if cap(b.Arena)-len(b.Arena) < len(p) {
-		b.Arena = make([]byte, 0, max(2*cap(b.Arena), 4*len(p), 4<<10))
+		b.Arena = make([]byte, 0, max(min(2*cap(b.Arena), mostArena), 4*len(p), 4<<10))
 	}
 	n := len(b.Arena)
 	b.Arena = append(b.Arena, p...)

@@ -64,7 +64,8 @@ func TestLargeBatch(t *testing.T) {
 func TestExpansion(t *testing.T) {
 	q := New(1 << 30)
 	for range 100 {
-		b := batch(1000)
+		b := q.Fresh()
+		b.Bytes = 1000
 		_, _ = q.Put(t.Context(), b)
 		b, _ = q.Next(t.Context())
 		b.Built = 5000
@@ -157,5 +158,31 @@ func TestKeep(t *testing.T) {
 	q.Release(b)
 	if again := q.Fresh(); again != b || len(again.Arena) != 0 || &again.Arena[:1][0] != arena {
 		t.Error("the arena is not used again")
+	}
+}
+
+// TestSpent: what a batch's changes took serves another one before its release,
+// and only what its messages take stays charged.
+func TestSpent(t *testing.T) {
+	q := New(1 << 20)
+	b := q.Fresh()
+	kept := Keep(b, []byte("value"))
+	b.Bytes, b.Changes = 10_000, append(b.Changes, event.Change{Image: kept})
+	_, _ = q.Put(t.Context(), b)
+	b, _ = q.Next(t.Context())
+	b.Built = 4000
+	b.Spent(b)
+	if held := q.Held(); held != 4000 || b.Spent != nil || b.Changes != nil || b.Arena != nil {
+		t.Errorf("%d bytes held for messages of 4000, and %d changes", held, len(b.Changes))
+	}
+	if again := q.Fresh(); again == b || &again.Arena[:1][0] != &kept[0] || len(again.Changes) != 0 || cap(again.Changes) == 0 {
+		t.Error("the memory is not used again")
+	}
+	q.Release(b)
+	if held := q.Held(); held != 0 {
+		t.Errorf("%d bytes held behind the release", held)
+	}
+	if again := q.Fresh(); again == b {
+		t.Error("a batch without memory is kept for reuse")
 	}
 }

@@ -112,6 +112,10 @@ type Batch struct {
 	Size  int // bytes charged to the relay's budget until Release
 	Built int // bytes of the messages built from it, set before Release; 0 until then
 
+	// Spent, when it is not nil, takes back the memory of Changes after Built is
+	// set, long before Release; the batch is charged for its messages from then on.
+	Spent func(*Batch)
+
 	// Arena holds bytes that Changes point into. It is the relay's.
 	Arena []byte
 }
