@@ -274,7 +274,8 @@ func (m *Monitor) ended(cause, err error) end {
 		cause = m.term.overruled
 	}
 	e := end{cause: cause, err: err}
-	log := m.log.With("epoch", m.term.lease.Epoch(), "ran", time.Since(m.term.began).Round(time.Millisecond))
+	log := m.log.With("epoch", m.term.lease.Epoch(), "ran", time.Since(m.term.began).Round(time.Millisecond),
+		"stopping", time.Since(m.term.asked).Round(time.Millisecond))
 	switch {
 	case e.stuck():
 		log.Error("term did not stop in time; the process must end", "cause", &ending{cause: cause})

@@ -12,6 +12,7 @@ type term struct {
 	starter Starter
 	lease   Lease
 	began   time.Time
+	asked   time.Time // when it was told to end
 	cancel  context.CancelCauseFunc
 	ended   chan struct{} // closed when the starter has returned
 	err     error         // what it returned; read after ended
@@ -38,6 +39,7 @@ func begin(ctx context.Context, s Starter, l Lease) *term {
 // goes while the term drains shortens the wait to exit.
 func (t *term) stop(cause error, drain, exit time.Duration) error {
 	e := &ending{cause: cause, cut: make(chan struct{})}
+	t.asked = time.Now()
 	t.cancel(e)
 	limit := exit
 	if e.Drain() {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"runtime/pprof"
 	"slices"
 	"strings"
 	"sync"
@@ -105,6 +106,9 @@ func (s *supervisor) start(ctx context.Context, i *config.Instance) error {
 		}
 		switch err := d.run(ctx); {
 		case errors.Is(err, ha.ErrExitTimeout):
+			var running strings.Builder
+			_ = pprof.Lookup("goroutine").WriteTo(&running, 1) // to memory
+			s.log.Error("this still runs", "destination", i.Name, "goroutines", running.String())
 			select {
 			case s.stuck <- fmt.Errorf("destination %s: %w", i.Name, err):
 			default: // one is enough to end the process
