@@ -32,12 +32,15 @@ func TestStackPromotedReplica(t *testing.T) {
 			defer cancel()
 			all := []*failover{newFailover(t, server, "at-least-once", server == "mysql"), newFailover(t, server, "exactly-once", server == "mariadb")}
 			began := time.Now()
-			r := newReplica(ctx, all)
+			r := newReplica(ctx, all[0].world, all[0].name, all[1].name)
+			for _, f := range all {
+				f.fromHere(r.server) // the same place
+			}
 			t.Logf("replica after %v", time.Since(began).Round(time.Millisecond))
 			for _, f := range all {
 				f.begin(ctx, r)
 			}
-			executed := r.executed(all[0].admin())
+			executed := r.executed(r.server)
 			for _, f := range all {
 				f.link.hold()
 			}
@@ -147,12 +150,12 @@ type replica struct {
 	stack  local.Stack // in which it takes the server's place
 	addr   string
 	conn   *client.Conn
+	server *client.Conn // to what it replicates
 	from   local.Mark
 }
 
-// newReplica starts one and waits until it replicates the databases of the destinations from here on.
-func newReplica(ctx context.Context, all []*failover) *replica {
-	w := all[0].world
+// newReplica starts one and waits until it replicates databases from here on.
+func newReplica(ctx context.Context, w *world, databases ...string) *replica {
 	w.Helper()
 	second := w.server + "2"
 	w.Cleanup(func() {
@@ -167,40 +170,40 @@ func newReplica(ctx context.Context, all []*failover) *replica {
 	r.conn, err = r.stack.Admin(w.server)
 	w.must(err)
 	w.Cleanup(func() { _ = r.conn.Close() })
-	source := w.admin()
-	var wild []string
-	for _, f := range all {
-		wild = append(wild, f.name+".%")
-	}
+	r.server = w.admin()
 	addr, err := w.Server(w.server)
 	w.must(err)
 	host, port, _ := strings.Cut(addr, ":")
-	executed := r.executed(source)
+	executed := r.executed(r.server)
 	if w.server == "mysql" {
 		w.exec(r.conn, "RESET BINARY LOGS AND GTIDS", "SET GLOBAL gtid_purged = '"+executed+"'")
 	} else {
 		w.exec(r.conn, "RESET MASTER", "SET GLOBAL gtid_slave_pos = '"+executed+"'")
 	}
 	w.exec(r.conn, "SET SESSION sql_log_bin = 0")
-	for _, f := range all {
-		w.exec(r.conn, "CREATE DATABASE "+f.name+" CHARACTER SET utf8mb4")
+	for _, name := range databases {
+		w.exec(r.conn, "CREATE DATABASE "+name+" CHARACTER SET utf8mb4")
 	}
 	if w.server == "mysql" {
-		w.exec(r.conn, "CHANGE REPLICATION FILTER REPLICATE_WILD_DO_TABLE = ('"+strings.Join(wild, "','")+"')",
+		w.exec(r.conn, "CHANGE REPLICATION FILTER REPLICATE_WILD_DO_TABLE = ('"+strings.Join(databases, ".%','")+".%')",
 			fmt.Sprintf("CHANGE REPLICATION SOURCE TO SOURCE_HOST='%s', SOURCE_PORT=%s, SOURCE_USER='%s', SOURCE_AUTO_POSITION=1, SOURCE_CONNECT_RETRY=1", host, port, w.AdminUser),
 			"START REPLICA")
 	} else {
-		w.exec(r.conn, "SET GLOBAL replicate_wild_do_table = '"+strings.Join(wild, ",")+"'",
+		w.exec(r.conn, "SET GLOBAL replicate_wild_do_table = '"+strings.Join(databases, ".%,")+".%'",
 			fmt.Sprintf("CHANGE MASTER TO MASTER_HOST='%s', MASTER_PORT=%s, MASTER_USER='%s', MASTER_USE_GTID=slave_pos, MASTER_CONNECT_RETRY=1", host, port, w.AdminUser),
 			"START SLAVE")
 	}
-	r.await(ctx, executed)
-	r.from, err = local.End(r.conn)
-	w.must(err)
-	for _, f := range all {
-		f.fromHere(source) // the same place
-	}
+	r.begin(ctx)
 	return r
+}
+
+// begin waits until the replica has what the source has, and marks where it is.
+func (r *replica) begin(ctx context.Context) {
+	r.source.Helper()
+	r.await(ctx, r.executed(r.server))
+	var err error
+	r.from, err = local.End(r.conn)
+	r.source.must(err)
 }
 
 // executed is what a server has executed.
@@ -264,4 +267,23 @@ func (w *world) stackEnv(name string) string {
 	}
 	w.Fatalf("%s does not export %s", filepath.Base(script[0]), name)
 	return ""
+}
+
+// replaceSource kills the source in the middle of a load, once its replica has all that a relay may have, and lets the replica
+// take its place and its address.
+func (s *soak) replaceSource(ctx context.Context) {
+	s.Helper()
+	ways := []*netLink{s.front, s.slots[0].mysql, s.slots[1].mysql}
+	for _, way := range ways[1:] {
+		way.hold()
+	}
+	s.replica.await(ctx, s.replica.executed(s.replica.server))
+	s.servers("kill", s.server)
+	s.replica.promote()
+	for _, way := range ways {
+		way.redirect(s.replica.addr)
+		way.reset()
+		way.mend()
+	}
+	s.from = s.replica.from
 }

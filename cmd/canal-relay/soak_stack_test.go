@@ -22,7 +22,7 @@ var (
 	soakFaults   = flag.Int("faults", 0, "how many faults TestStackFaults makes; 0 is a short fixed list, or as many as -soak allows")
 	soakFor      = flag.Duration("soak", 0, "how long TestStackFaults makes faults")
 	soakDelivery = flag.String("delivery", "at-least-once", "delivery mode of TestStackFaults")
-	soakKinds    = flag.String("kinds", "SIGKILL,SIGSTOP,cut ZooKeeper,SIGTERM,cut Kafka,cut source", "the short list of faults of TestStackFaults")
+	soakKinds    = flag.String("kinds", "SIGKILL,SIGSTOP,cut ZooKeeper,SIGTERM,cut Kafka,cut source", "the short list of faults of TestStackFaults; at most one of them \"replace source\"")
 	soakServer   = flag.String("server", "", "server of TestStackFaults; empty for both")
 )
 
@@ -56,6 +56,9 @@ type soak struct {
 	load  *workload
 	watch *watch
 	done  []result
+
+	front   *netLink // the writer's and the audit's way to the source
+	replica *replica // takes the source's place on "replace source"; nil without that
 }
 
 // slot is one of the two places for a node.
@@ -91,6 +94,13 @@ func newSoak(t *testing.T, server string) *soak {
 	}
 	for i := range s.slots {
 		s.slots[i] = &slot{zookeeper: newNetLink(t, "", s.ZooKeeper), mysql: newNetLink(t, "", addr), kafka: newNetLink(t, s.KafkaProxies[i][0], s.KafkaProxies[i][1])}
+	}
+	if strings.Contains(*soakKinds, "replace source") {
+		s.exec(s.admin(), "DROP DATABASE IF EXISTS numbers") // of an earlier run: the replica has none
+		w := *s.world                                        // the source as it is now
+		s.replica = newReplica(t.Context(), &w, s.name, "numbers")
+		s.front = newNetLink(t, "", addr)
+		s.MySQL, s.MariaDB = s.front.addr(), s.front.addr()
 	}
 	s.load = &workload{w: s.world, rand: rand.New(rand.NewPCG(n, 2)), rate: 26_000}
 	return s
@@ -140,7 +150,11 @@ func (s *soak) other(than *slot) *slot {
 }
 
 func (s *soak) run(ctx context.Context, long bool) {
-	s.load.prepare()
+	s.load.prepare(func() {
+		if s.replica != nil {
+			s.replica.begin(ctx)
+		}
+	})
 	for _, at := range s.slots {
 		s.launch(at)
 	}
@@ -289,6 +303,8 @@ func (s *soak) disturb(ctx context.Context, kind string, owner *slot) (mend func
 		link.mend()
 	case "reset":
 		link.reset()
+	case "replace":
+		s.replaceSource(ctx)
 	case "restart":
 		s.servers("restart", map[string]string{"ZooKeeper": "zookeeper", "Kafka": "kafka", "source": s.server}[of])
 	}

@@ -28,8 +28,9 @@ type workload struct {
 
 const largest = 60_000 // rows of a transaction
 
-// prepare makes the tables. What large transactions are made from stands before all that is captured.
-func (l *workload) prepare() {
+// prepare makes the tables. What large transactions are made from stands before all that is captured; begin is called between
+// the two.
+func (l *workload) prepare(begin func()) {
 	conn := l.w.admin()
 	l.w.exec(conn, "CREATE DATABASE IF NOT EXISTS numbers", "CREATE TABLE IF NOT EXISTS numbers.n (n INT PRIMARY KEY)")
 	for from := 0; from < largest; from += 10_000 {
@@ -45,6 +46,7 @@ func (l *workload) prepare() {
 	}
 	l.w.exec(conn, "FLUSH BINARY LOGS")
 	l.w.fromHere(conn)
+	begin()
 	l.w.exec(conn, "USE "+l.w.name,
 		"CREATE TABLE wide (id BIGINT PRIMARY KEY, size INT NOT NULL, pad VARCHAR(30))",
 		"CREATE TABLE acct (id BIGINT PRIMARY KEY, n INT NOT NULL, name VARCHAR(30), amount DECIMAL(10,2), at DATETIME)")
