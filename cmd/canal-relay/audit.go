@@ -51,9 +51,11 @@ Headers alone prove the order, show every repeat and every row that is missing i
 the middle of a transaction. Whether whole transactions are missing they tell only
 where GTIDs have no hole. With --source the binlog is read as well, from its oldest
 file or from --source-from on, and every change is looked for in its topic and
-partition, by position and content. Records without headers (canal.relay.headers =
-false, or Canal's) are judged by their rows' keys: an UPDATE must find the row as
-the messages before it left it.
+partition, by position and content; of protobuf records each entry, so that it is
+not told then whether a repeat begins where a transaction does.
+
+Records without headers (canal.relay.headers = false, or Canal's) are judged by
+their rows' keys: an UPDATE must find the row as the messages before it left it.
 
 What operators had left out with cursor skip is told as such, and is no gap. The
 latest of these orders stand in ZooKeeper; name older ones with --left-out.
@@ -158,7 +160,7 @@ func (a *auditing) orders(ctx context.Context, node *config.Node, i *config.Inst
 func (a *auditing) options(i *config.Instance) (audit.Options, error) {
 	o := audit.Options{Destination: i.Name, Once: a.once, Topics: topicreader.Config{Kafka: i.Kafka, Topics: a.topics}}
 	if i.Starter.Packets != nil {
-		o.Read = audit.Packet
+		o.Read, o.Entries = audit.Packet, audit.Entries
 	}
 	if len(o.Topics.Topics) == 0 {
 		o.Topics.Topics = slices.DeleteFunc(slices.Sorted(maps.Keys(i.Kafka.Topics)), func(topic string) bool { return topic == i.Kafka.DeadLetters })
@@ -178,8 +180,6 @@ func (a *auditing) options(i *config.Instance) (audit.Options, error) {
 		return o, errors.New("--source-from is for --source")
 	case len(a.leftOut) > 0 && !a.source:
 		return o, errors.New("--left-out is for --source")
-	case a.source && i.Starter.Packets != nil:
-		return o, errors.New("--source compares flat messages: with canal.mq.flatMessage=false headers have to do")
 	case a.source && !i.Starter.Headers:
 		return o, errors.New("--source finds changes by their headers: canal.relay.headers is false")
 	}

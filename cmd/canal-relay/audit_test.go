@@ -78,7 +78,6 @@ func TestAuditUsage(t *testing.T) {
 		{nil, []string{"--from", "x"}, `--from "x": write a time as`},
 		{nil, []string{"--to", "-3"}, `--to "-3"`},
 		{nil, []string{"--source-from", "binlog.000001"}, "--source-from is for --source"},
-		{map[string]string{"canal.mq.flatMessage": "false"}, []string{"--source"}, "canal.mq.flatMessage=false"},
 		{map[string]string{"canal.relay.headers": "false"}, []string{"--source"}, "canal.relay.headers is false"},
 		{map[string]string{"canal.mq.dynamicTopic": `.*\..*`}, nil, "name each that is to be audited with --topic"},
 		{map[string]string{"canal.mq.dynamicTopic": `.*\..*`, "canal.relay.oversize": "dead-letter"}, nil, "name each that is to be audited with --topic"},

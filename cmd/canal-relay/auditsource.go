@@ -26,7 +26,8 @@ type sourceReading struct {
 	orders  string // of cursor skip, as position.Resume.Skip
 	log     *slog.Logger
 	changes chan audit.Change
-	err     error // why changes was closed
+	last    map[string]audit.Change // of each partition
+	err     error                   // why changes was closed
 	started bool
 	ctx     context.Context
 	cancel  context.CancelFunc
@@ -34,7 +35,7 @@ type sourceReading struct {
 
 func newSourceReading(ctx context.Context, i config.Instance, from string, orders []audit.LeftOut, stderr io.Writer) *sourceReading {
 	s := &sourceReading{i: i, from: from, log: slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
-		changes: make(chan audit.Change, 1024)}
+		changes: make(chan audit.Change, 1024), last: make(map[string]audit.Change)}
 	for _, o := range orders {
 		s.orders += o.At + " "
 	}
@@ -124,19 +125,41 @@ func (s *sourceReading) Claim(context.Context, int64) (position.Resume, error) {
 // Send hands the changes of a parcel to the audit.
 func (s *sourceReading) Send(ctx context.Context, p *message.Parcel, done func(error)) {
 	for i := range p.Messages {
-		c, err := changeOf(&p.Messages[i])
+		all, err := s.changesOf(&p.Messages[i])
 		if err != nil {
 			done(err)
 			return
 		}
-		select {
-		case s.changes <- c:
-		case <-ctx.Done():
-			done(ctx.Err())
-			return
+		for _, c := range all {
+			select {
+			case s.changes <- c:
+			case <-ctx.Done():
+				done(ctx.Err())
+				return
+			}
 		}
 	}
 	done(nil)
+}
+
+// changesOf are what a message holds. Those of one event in a partition are
+// counted.
+func (s *sourceReading) changesOf(m *message.Message) ([]audit.Change, error) {
+	if s.i.Starter.Packets == nil {
+		c, err := changeOf(m)
+		return []audit.Change{c}, err
+	}
+	all, err := audit.Entries(m.Value)
+	for i := range all {
+		c := &all[i]
+		c.Topic, c.Partition = m.Topic, m.Partition
+		place := fmt.Sprintf("%s/%d", m.Topic, m.Partition)
+		if last := s.last[place]; last.Tx == c.Tx {
+			c.Row = last.Row + 1
+		}
+		s.last[place] = *c
+	}
+	return all, err
 }
 
 // Close has nothing to let go of.

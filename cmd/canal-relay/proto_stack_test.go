@@ -46,6 +46,10 @@ func TestStackProtobuf(t *testing.T) {
 					place := fmt.Sprintf("%s %d ", w.name, p)
 					compareEntries(t, place, ofPlace(want, place), ofPlace(got, place))
 				}
+				args := []string{"audit", "--source", "--source-from", fmt.Sprintf("%s:%d", w.from.File, w.from.Offset)}
+				if out, errs, code := w.operator(args...); code != 0 || !strings.Contains(out, "gap     none: every change of the source is there") {
+					t.Errorf("audit: exit %d: %s%s", code, out, errs)
+				}
 				t.Logf("%d entries", len(want))
 			})
 		}

@@ -24,7 +24,11 @@ type Options struct {
 	// Read tells how many rows a record has and hashes its content: Flat,
 	// Packet, or a test's own.
 	Read func(value []byte) (rows int, sum uint64, err error)
-	Once bool // any repeat is a fault
+	// Entries takes a record apart that holds several changes, each with the place
+	// of its event for Tx and, for what it has in one partition, a number for Row;
+	// nil for records of one change. It goes with a Source.
+	Entries func(value []byte) ([]Change, error)
+	Once    bool // any repeat is a fault
 
 	// Source is what the topics must hold, nil if that is not known. With
 	// Whole, all of it must be there from its beginning on, otherwise from the
@@ -189,7 +193,36 @@ func (a *auditor) record(ctx context.Context, r *topicreader.Record) error {
 		a.report.add(Stale, l, r.Offset, &c, "an owner of epoch %d wrote after one of epoch %d", a.headers.epoch, l.epoch)
 	}
 	l.epoch = max(l.epoch, a.headers.epoch)
+	if a.Entries != nil && a.compare != nil {
+		return a.entries(ctx, l, r, at)
+	}
 	return a.place(ctx, l, &c, r.Offset, at)
+}
+
+// entries judges the changes of a record that holds several. The second one of an
+// event in a partition is either the next of its rows or the first again.
+func (a *auditor) entries(ctx context.Context, l *lane, r *topicreader.Record, at int64) error {
+	all, err := a.Entries(r.Value)
+	if err != nil {
+		return fmt.Errorf("topic %s, partition %d, offset %d: %w", r.Topic, r.Partition, r.Offset, err)
+	}
+	for i := range all {
+		c := &all[i]
+		c.Topic, c.Partition = r.Topic, r.Partition
+		if c.Tx == l.entry.Tx {
+			c.Row = l.entry.Row + 1
+			if next, err := a.compare.heads(ctx, l, c); err != nil {
+				return err
+			} else if !next && !(l.next < l.count && l.at(l.next).row == c.Row) {
+				c.Row = 0
+			}
+		}
+		l.entry = *c
+		if err := a.place(ctx, l, c, r.Offset, at); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // place finds out whether a change is new or a repeat.

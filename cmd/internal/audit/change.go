@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/canal-relay/canal-relay/cmd/internal/audit/packet"
 	"github.com/canal-relay/canal-relay/mqstarter/kafka/topicreader"
 	"github.com/canal-relay/canal-relay/mqstarter/message"
 )
@@ -69,6 +70,16 @@ func Sum(texts []string) uint64 {
 // Packet hashes a record that is no flat message: a protobuf one, whose cut
 // into records differs each time. Nothing is known of its rows.
 func Packet([]byte) (rows int, sum uint64, err error) { return 0, 0, nil }
+
+// Entries is Options.Entries for Canal's protobuf packets.
+func Entries(value []byte) ([]Change, error) {
+	found, err := packet.Entries(value, seed)
+	all := make([]Change, len(found))
+	for i, e := range found {
+		all[i] = Change{Tx: e.File + ":" + strconv.FormatUint(e.Offset, 10) + "@", Sum: e.Sum}
+	}
+	return all, err
+}
 
 // headers are what a record says of itself.
 type headers struct {

@@ -21,7 +21,8 @@ type lane struct {
 	tx      string            // of the last change that was new
 	row     uint64
 	epoch   int64
-	aligned bool // the source was met, or must be from the beginning
+	entry   Change // the last one of a record that holds several
+	aligned bool   // the source was met, or must be from the beginning
 }
 
 func (l *lane) oldest() int { return l.count - len(l.history) }
