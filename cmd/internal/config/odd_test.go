@@ -5,14 +5,15 @@ import "testing"
 // Where the field cases of configuration, security and routing have their right value:
 //
 //	CF-03                TestTable of relay/filter: case does not matter, as in Canal, whatever the server's variable
+//	CF-04                scan.TestDestinationsComeChangeAndGo, TestBrokenDestination, TestNamedFiles; TestStackReload
 //	CF-06                TestEnvironment, TestFindings, TestVariablesThatLookLikeKeys; the command config: inforce.TestWhereValuesComeFrom
 //	CF-07                TestOddNames; TestStackKafkaPassword logs in to real servers with such a password
-//	KD-08                TestChangedKeys of cmd/canal-relay
+//	KD-08                TestChangedKeys of cmd/canal-relay, TestStackOptions
 //	KD-10                TestTableWithoutKeyIsWarnedOfOnce of mqstarter
 //	KD-11                TestPartitionsFromTopic of mqstarter; TestMissingPartition of mqstarter/kafka
 //	KD-13, SE-01         TestStackKafkaPassword, TestStackKafkaSecurity; TestSecretsAreNotShown; everything that comes out: TestStackSecrets
 //	SE-03                TestNothingCanBeDoneOverHTTP of metrics; TestNoDefaultSecret of keys
-//	KD-15                TestIsolate of relay, TestBarrier of mqstarter
+//	KD-15                TestIsolate of relay, TestBarrier of mqstarter; TestStackOptions
 //	KD-18                TestStatementWithoutTopic, TestRowsWithoutTopic of mqstarter
 //	KD-20                TestTopic, TestNewErrors of mqstarter/route; TestRouting of cmd/canal-relay
 
