@@ -122,7 +122,7 @@ func (b *bench) backlog(ctx context.Context, w workload) error {
 	if len(ratios) > 0 {
 		slices.Sort(ratios)
 		fmt.Printf("%-8s exactly-once is %.0f %% of at-least-once (median; %.0f to %.0f %%)\n",
-			w.name, ratios[len(ratios)/2], ratios[0], ratios[len(ratios)-1])
+			w.name, ratios[(len(ratios)-1)/2], ratios[0], ratios[len(ratios)-1])
 	}
 	return nil
 }
