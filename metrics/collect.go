@@ -50,6 +50,7 @@ var (
 	relaySaved    = desc("canal_relay_last_saved_timestamp_seconds", "When the position was last stored")
 	relayXA       = desc("canal_relay_xa_prepared", "XA transactions that are prepared on the source and neither committed nor rolled back")
 	relayXAAge    = desc("canal_relay_xa_prepared_age_seconds", "Age of the oldest of them, 0 when there is none")
+	relayKept     = desc("canal_relay_position_kept_seconds", "For how long the source still keeps the stored position at the least; absent where it is kept for ever or that is not known")
 	relayPosition = desc("canal_relay_position_timestamp_seconds", "Time of the change at which the stored position stands")
 )
 
@@ -64,7 +65,7 @@ func (m *Metrics) Describe(ch chan<- *prometheus.Desc) {
 		canalTrafficDelay, canalTransactions, canalProduceSeq, canalConsumeSeq, canalStore, canalProduceMem,
 		canalConsumeMem, canalPutDelay, canalGetDelay, canalAckDelay, canalPutRows, canalGetRows, canalAckRows,
 		relayBuild, relayState, relayFailure, relayRefused, relayRestart, relayTerms, relayUnusual, relayLag, relayInFlight,
-		relayRead, relayAcked, relaySaved, relayPosition, relayXA, relayXAAge,
+		relayRead, relayAcked, relaySaved, relayPosition, relayKept, relayXA, relayXAAge,
 	} {
 		ch <- d
 	}
@@ -88,6 +89,9 @@ func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
 		}
 		if st.State == Failed {
 			s.gauge(relayFailure, 1, st.Reason)
+		}
+		if !st.KeptUntil.IsZero() {
+			s.gauge(relayKept, max(0, time.Until(st.KeptUntil).Seconds()))
 		}
 		s.gauge(relayRefused, one(st.Refused != ""))
 		s.gauge(relayRestart, float64(len(st.Restart)))

@@ -144,7 +144,7 @@ func TestGoldenPage(t *testing.T) {
 		m.Version = "1.2.3"
 		work(m)
 		page := scrape(t, m, func() []Status {
-			return []Status{{Destination: "bench", State: Active}, {Destination: "shop", State: Failed, Reason: `table "a": no`}}
+			return []Status{{Destination: "bench", State: Active, KeptUntil: time.Now().Add(-time.Hour)}, {Destination: "shop", State: Failed, Reason: `table "a": no`}}
 		})
 		page = regexp.MustCompile(`go="go[^"]*"`).ReplaceAllString(page, `go="go1"`)
 		const golden = "testdata/metrics.golden"

@@ -28,7 +28,7 @@ type Status struct {
 	Owner       string    `json:"owner,omitempty"`    // ip:port of the owner, where known
 	Epoch       int64     `json:"epoch,omitempty"`    // of the ownership under way
 	Position    string    `json:"position,omitempty"` // last stored position, in words
-	KeptUntil   time.Time `json:"keptUntil,omitzero"` // of Paused: the source keeps the position that long, at the least
+	KeptUntil   time.Time `json:"keptUntil,omitzero"` // of Active and Paused: the source keeps the position that long, at the least
 	LastError   string    `json:"lastError,omitempty"`
 	LastErrorAt time.Time `json:"lastErrorAt,omitzero"`
 	// Refused says why the newest configuration is not in force; Restart lists

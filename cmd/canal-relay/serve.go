@@ -89,7 +89,7 @@ type destination struct {
 	metrics  *metrics.Destination
 	cursor   *assembly.Cursor
 	paused   atomic.Pointer[zookeeper.Pause] // of the running term
-	kept     atomic.Pointer[kept.Kept]       // for how long the source keeps the paused position
+	kept     atomic.Pointer[kept.Kept]       // for how long the source keeps the stored position
 	watch    func(context.Context, chan<- *zookeeper.Pause)
 	log      *slog.Logger
 	cancel   context.CancelCauseFunc
@@ -323,11 +323,14 @@ func (n *node) describe(d *destination, s *metrics.Status) {
 		return
 	}
 	s.Owner, s.Position = n.config.Identity, d.cursor.String()
+	k := d.kept.Load()
+	if k != nil {
+		s.KeptUntil = k.Until
+	}
 	if p := d.paused.Load(); p != nil {
 		s.State, s.Since, s.Reason = metrics.Paused, p.Since, p.String()
-		if k := d.kept.Load(); k != nil {
+		if k != nil {
 			s.Reason += "; " + k.String()
-			s.KeptUntil = k.Until
 		}
 	}
 }

@@ -31,7 +31,7 @@ func exported(t *testing.T) series {
 	d.Unusual("nap")
 	page := httptest.NewRecorder()
 	m.Handler(func() []metrics.Status {
-		return []metrics.Status{{Destination: "example", State: metrics.Active}, {Destination: "other", State: metrics.Failed, Reason: "why"}}
+		return []metrics.Status{{Destination: "example", State: metrics.Active, KeptUntil: time.Now().Add(time.Hour)}, {Destination: "other", State: metrics.Failed, Reason: "why"}}
 	}).ServeHTTP(page, httptest.NewRequest("GET", "/metrics", nil))
 
 	all := series{"up": {}}

@@ -23,8 +23,8 @@ type Starter struct {
 	Watch func(context.Context, chan<- *zookeeper.Pause)
 	Shown *atomic.Pointer[zookeeper.Pause] // takes the pause of the running term, for the page
 	Drain time.Duration                    // how long the starter may take to settle
-	// Look is called when the starter has settled for a pause, and every minute
-	// while that lasts. Nil: there is nothing to look at.
+	// Look is called every minute while the starter runs or rests, and when it has
+	// settled for a pause. Nil: there is nothing to look at.
 	Look func(context.Context)
 	Log  *slog.Logger
 
@@ -39,17 +39,17 @@ func (p *Starter) DrainTimeout() time.Duration { return p.Drain }
 
 // Run runs the starter whenever there is no pause.
 func (p *Starter) Run(ctx context.Context, epoch int64) error {
+	watching, stop := context.WithCancel(ctx)
+	var watcher sync.WaitGroup
+	p.began = make(chan struct{}, 1)
+	watcher.Go(func() { p.look(watching) })
+	defer watcher.Wait()
+	defer stop()
 	if p.Watch == nil {
 		return p.Starter.Run(ctx, epoch)
 	}
 	said := make(chan *zookeeper.Pause)
-	watching, stop := context.WithCancel(ctx)
-	var watcher sync.WaitGroup
-	p.began = make(chan struct{}, 1)
 	watcher.Go(func() { p.Watch(watching, said) })
-	watcher.Go(func() { p.look(watching) })
-	defer watcher.Wait()
-	defer stop()
 	defer p.Shown.Store(nil)
 	var pause *zookeeper.Pause
 	for known := false; ; {
@@ -83,7 +83,7 @@ func (p *Starter) show(pause *zookeeper.Pause) {
 	}
 }
 
-// look looks while there is a pause.
+// look looks now and then.
 func (p *Starter) look(ctx context.Context) {
 	for p.Look != nil {
 		select {
@@ -92,9 +92,7 @@ func (p *Starter) look(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		if p.Shown.Load() != nil {
-			p.Look(ctx)
-		}
+		p.Look(ctx)
 	}
 }
 
