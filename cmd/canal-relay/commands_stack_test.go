@@ -113,9 +113,9 @@ func (w *world) statusShows(ctx context.Context, owner, standby *local.Node) {
 	if shown[0].Owner != owner.Address || shown[0].Standbys[0] != standby.Address || shown[0].GTIDs == "" {
 		w.Errorf("status shows %+v, want owner %s and standby %s", shown, owner.Address, standby.Address)
 	}
-	text, _, code := w.operator("status")
+	text, errs, code := w.operator("status")
 	if code != 0 || !strings.Contains(text, w.name) || !strings.Contains(text, owner.Address) || !strings.Contains(text, standby.Address) {
-		w.Errorf("exit code %d:\n%s", code, text)
+		w.Errorf("exit code %d:\n%s%s", code, text, errs)
 	}
 }
 

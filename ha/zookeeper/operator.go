@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/go-zookeeper/zk"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/canal-relay/canal-relay/ha/zookeeper/paths"
 	"github.com/canal-relay/canal-relay/ha/zookeeper/pause"
@@ -64,14 +65,13 @@ func Survey(ctx context.Context, c session.Config, destinations ...string) ([]Se
 				return err
 			}
 		}
-		for _, d := range destinations {
-			s, err := see(v, d)
-			if err != nil {
-				return err
-			}
-			all = append(all, s)
+		all = make([]Seen, len(destinations))
+		var looks errgroup.Group
+		looks.SetLimit(32) // a thousand destinations are ten thousand round trips
+		for i, d := range destinations {
+			looks.Go(func() (err error) { all[i], err = see(v, d); return err })
 		}
-		return nil
+		return looks.Wait()
 	})
 	return all, err
 }
