@@ -104,11 +104,11 @@ func TestStackMetricsPort(t *testing.T) {
 		w.conf.Server["canal.metrics.pull.port"], w.conf.Server["canal.relay.http.bind"] = port, "127.0.0.1"
 		node := w.start()
 		w.prove(ctx, conn)
-		if n := strings.Count(w.log(0), warning); n != warnings || warnings > 0 && !strings.Contains(w.log(0), "canal.metrics.pull.port") {
-			t.Errorf("port %s: %d warnings, want %d", port, n, warnings)
-		}
 		if err := node.Stop(syscall.SIGTERM, 30*time.Second); err != nil {
 			t.Errorf("port %s: SIGTERM: %v", port, err)
+		}
+		if n := strings.Count(w.log(0), warning); n != warnings || warnings > 0 && !strings.Contains(w.log(0), "canal.metrics.pull.port") {
+			t.Errorf("port %s: %d warnings, want %d", port, n, warnings)
 		}
 	}
 }
