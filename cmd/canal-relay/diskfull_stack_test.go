@@ -39,10 +39,7 @@ func (w *world) piped() *local.Node {
 	log, err := os.OpenFile(dir+".log", os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
 	w.must(err)
 	w.Cleanup(func() { _ = log.Close() })
-	node, err := local.StartNode(os.Getenv("CANAL_RELAY_BIN"), dir, w.conf, struct{ io.Writer }{log})
-	w.must(err)
-	w.nodes = append(w.nodes, node)
-	return node
+	return w.startOn(dir, struct{ io.Writer }{log})
 }
 
 // TestStackDiskFull: without ZooKeeper, position and schema history are in files. No disk is left for them: positions are

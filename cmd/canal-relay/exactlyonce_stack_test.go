@@ -144,7 +144,7 @@ func (w *world) standsBy(ctx context.Context, paused *local.Node) *local.Node {
 	if !gone {
 		return paused
 	}
-	w.Logf("the paused node %s has ended by itself", paused.Address)
+	w.Logf("the paused node %s has ended by itself:\n%s", paused.Address, w.logOf(paused))
 	return w.start()
 }
 

@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -31,7 +32,8 @@ type world struct {
 	local.Stack
 	server, name string // database server; name of database, topic and destination
 	conf         local.Conf
-	nodes        []*local.Node
+	nodes        []*local.Node // those that may be active
+	started      []*local.Node // all of them; the nth has the folder node<n>
 	from         local.Mark
 	dir          string
 }
@@ -63,7 +65,7 @@ func newWorld(t *testing.T, server string, instance map[string]string) *world {
 	w.conf = local.Conf{Server: map[string]string{"canal.zkServers": stack.ZooKeeper, "kafka.bootstrap.servers": cmp.Or(stack.Kafka, "none:1")},
 		Destinations: map[string]map[string]string{w.name: keys}}
 	t.Cleanup(func() {
-		for _, n := range w.nodes {
+		for _, n := range w.started {
 			_ = n.Stop(syscall.SIGKILL, 30*time.Second)
 		}
 		if conn, err := stack.Admin(server); err == nil { // a new one: the test may have restarted the server
@@ -95,27 +97,38 @@ func (w *world) exec(conn *client.Conn, statements ...string) {
 	}
 }
 
-// start starts one more node. Its log is shown when the test fails.
+// start starts one more node, on a folder of its own. Its log is shown when the test fails.
 func (w *world) start() *local.Node {
 	w.Helper()
-	bin := os.Getenv("CANAL_RELAY_BIN")
-	dir := filepath.Join(w.dir, fmt.Sprint("node", len(w.nodes)))
+	dir := filepath.Join(w.dir, fmt.Sprint("node", len(w.started)))
 	log, err := os.Create(dir + ".log")
 	if err != nil {
 		w.Fatal(err)
 	}
-	node, err := local.StartNode(bin, dir, w.conf, log)
-	if err != nil {
-		w.Fatal(err)
-	}
-	w.nodes = append(w.nodes, node)
+	node := w.startOn(dir, log)
 	w.Cleanup(func() {
 		if w.Failed() {
-			text, _ := os.ReadFile(dir + ".log")
-			w.Logf("log of node %s:\n%s", node.Address, tailOf(text, 6000))
+			w.Logf("log of node %s:\n%s", node.Address, w.logOf(node))
 		}
 	})
 	return node
+}
+
+// startOn starts a node on a folder, which must be no other running node's: both would read what was last written there.
+func (w *world) startOn(dir string, log io.Writer) *local.Node {
+	w.Helper()
+	node, err := local.StartNode(os.Getenv("CANAL_RELAY_BIN"), dir, w.conf, log)
+	if err != nil {
+		w.Fatal(err)
+	}
+	w.nodes, w.started = append(w.nodes, node), append(w.started, node)
+	return node
+}
+
+// logOf is the end of a node's log.
+func (w *world) logOf(n *local.Node) []byte {
+	text, _ := os.ReadFile(n.Dir + ".log")
+	return tailOf(text, 6000)
 }
 
 func tailOf(text []byte, n int) []byte { return text[max(0, len(text)-n):] }

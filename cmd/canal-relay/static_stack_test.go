@@ -24,10 +24,7 @@ func (w *world) again() *local.Node {
 	log, err := os.OpenFile(dir+".log", os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
 	w.must(err)
 	w.Cleanup(func() { _ = log.Close() })
-	node, err := local.StartNode(os.Getenv("CANAL_RELAY_BIN"), dir, w.conf, log)
-	w.must(err)
-	w.nodes = append(w.nodes, node)
-	return node
+	return w.startOn(dir, log)
 }
 
 // TestStackStaticElection: without ZooKeeper a node elects itself and keeps its position in meta.dat. It is killed, stopped in

@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"sort"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -223,18 +224,28 @@ func WaitActive(ctx context.Context, destination string, nodes ...*Node) (*Node,
 	}
 }
 
-// FreePort is a loopback port that nobody listens on. It lies below those that
-// the kernel gives to connections, so that none takes it before it is used, and
-// below those of the stack's servers.
+// handedOut are the ports that FreePort has returned, which nobody may listen on yet, or ever.
+var handedOut sync.Map
+
+// FreePort is a loopback port that nobody listens on and that this process has
+// not had before. It lies below those that the kernel gives to connections, so
+// that none takes it before it is used, and below those of the stack's servers.
 func FreePort() (int, error) {
 	var last error
 	for range 100 {
 		port := 10000 + rand.IntN(10000)
 		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
-		if err == nil {
-			return port, l.Close()
+		if err != nil {
+			last = err
+			continue
 		}
-		last = err
+		if err := l.Close(); err != nil {
+			return 0, fmt.Errorf("find a free port: %w", err)
+		}
+		if _, had := handedOut.LoadOrStore(port, true); !had {
+			return port, nil
+		}
+		last = fmt.Errorf("port %d was handed out before", port)
 	}
 	return 0, fmt.Errorf("find a free port: %w", last)
 }
