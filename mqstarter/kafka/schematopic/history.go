@@ -234,10 +234,24 @@ func (h *History) Append(ctx context.Context, e schema.Entry) error {
 		if err := h.connect(ctx); err != nil {
 			return err
 		}
-		record := &kgo.Record{Topic: h.topic, Key: []byte(h.destination), Value: value}
-		if err := h.client.ProduceSync(ctx, record).FirstErr(); err != nil {
+		if err := h.produce(ctx, &kgo.Record{Topic: h.topic, Key: []byte(h.destination), Value: value}); err != nil {
 			return fmt.Errorf("write to topic %s: %w", h.topic, err)
 		}
 		return nil
 	})
+}
+
+// produce writes a record and waits for its acknowledgement, or for the context:
+// the client does not give up a record that it has sent once, and a term that
+// ends could not wait for that. Whether the record is there is then open, as it
+// is when a process is killed.
+func (h *History) produce(ctx context.Context, record *kgo.Record) error {
+	done := make(chan error, 1)
+	h.client.Produce(ctx, record, func(_ *kgo.Record, err error) { done <- err })
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }

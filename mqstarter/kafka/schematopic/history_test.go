@@ -1,6 +1,8 @@
 package schematopic
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
@@ -12,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/canal-relay/canal-relay/mqstarter/kafka"
 	"github.com/canal-relay/canal-relay/relay/position"
@@ -173,5 +176,31 @@ func TestHistoryIsTrimmed(t *testing.T) {
 	trim()
 	if a, b := length("orders"), length("users"); a != 3 || b != 1 {
 		t.Errorf("%d and %d entries are left, want 3 and 1", a, b)
+	}
+}
+
+// A term that ends does not wait for the answer to what it has sent.
+func TestAppendEndsWithTheTerm(t *testing.T) {
+	broker, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(1, "schema"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer broker.Close()
+	c := kafka.DefaultConfig()
+	c.Brokers = broker.ListenAddrs()
+	h := New(c, "schema", "orders", slog.New(slog.DiscardHandler))
+	lost := errors.New("the lease is lost")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	over := make(chan struct{})
+	broker.ControlKey(int16(kmsg.Produce), func(kmsg.Request) (kmsg.Response, error, bool) {
+		cancel(lost)
+		<-over
+		return nil, nil, false
+	})
+	err = h.Append(ctx, schema.Entry{SQL: "CREATE TABLE t (id INT)"})
+	h.Close()
+	close(over)
+	if !errors.Is(err, lost) {
+		t.Error(err)
 	}
 }

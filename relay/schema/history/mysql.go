@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"strconv"
 	"strings"
 	"time"
@@ -35,14 +36,16 @@ type MySQL struct {
 	destination string
 	log         *slog.Logger
 	conn        *client.Conn   // from the first use on
+	link        net.Conn       // below it
 	parts       []schema.Entry // of a snapshot that is not whole yet
 	away        bool           // it was said that the server is away
 }
 
 const (
-	retryPause = time.Second
-	ours       = "canal-relay" // key of our comment in a snapshot's data
-	anyServer  = "-1"          // Canal's server id for what stands at no event
+	retryPause    = time.Second
+	serverTimeout = 10 * time.Second // of a connection, and of an answer's silence
+	ours          = "canal-relay"    // key of our comment in a snapshot's data
+	anyServer     = "-1"             // Canal's server id for what stands at no event
 )
 
 // Canal's tables, by its columns (reference: its meta_snapshot and meta_history).
@@ -96,29 +99,59 @@ func (h *MySQL) run(ctx context.Context, query string, args ...any) (*mysql.Resu
 	}
 }
 
+// try runs a statement once. A server that does not answer cannot hold up a term
+// that ends: its connection is closed with the context.
 func (h *MySQL) try(ctx context.Context, query string, args []any) (*mysql.Result, error) {
 	if h.conn == nil {
-		conn, err := client.ConnectWithContext(ctx, h.config.Addr, h.config.User, h.config.Password, h.config.Database, 10*time.Second)
-		if err != nil {
+		if err := h.connect(ctx); err != nil {
 			return nil, err
 		}
-		statements := []string{"SET NAMES utf8mb4"}
-		r, err := conn.Execute("SHOW TABLES LIKE 'meta%'")
-		if err == nil && r.RowNumber() < len(canalTables) { // each statement would be in the binlog
-			statements = append(statements, canalTables...)
-		}
-		for _, sql := range statements {
-			if err == nil {
-				_, err = conn.Execute(sql)
-			}
-		}
-		if err != nil {
-			_ = conn.Close()
-			return nil, err
-		}
-		h.conn = conn
 	}
+	defer h.closeWith(ctx)()
 	return h.conn.Execute(query, args...)
+}
+
+// connect logs in and makes Canal's tables where they are missing.
+func (h *MySQL) connect(ctx context.Context) error {
+	stop := func() bool { return true }
+	defer func() { stop() }()
+	dial := func(ctx context.Context, network, address string) (net.Conn, error) {
+		link, err := (&net.Dialer{Timeout: serverTimeout}).DialContext(ctx, network, address)
+		if err == nil {
+			h.link = link
+			stop = h.closeWith(ctx)
+		}
+		return link, err
+	}
+	conn, err := client.ConnectWithDialer(ctx, "tcp", h.config.Addr, h.config.User, h.config.Password, h.config.Database, dial, func(c *client.Conn) error {
+		c.ReadTimeout, c.WriteTimeout = serverTimeout, serverTimeout
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	statements := []string{"SET NAMES utf8mb4"}
+	r, err := conn.Execute("SHOW TABLES LIKE 'meta%'")
+	if err == nil && r.RowNumber() < len(canalTables) { // each statement would be in the binlog
+		statements = append(statements, canalTables...)
+	}
+	for _, sql := range statements {
+		if err == nil {
+			_, err = conn.Execute(sql)
+		}
+	}
+	if err != nil {
+		_ = conn.Close()
+		return err
+	}
+	h.conn = conn
+	return nil
+}
+
+// closeWith closes the connection when ctx ends, unless what it returns was called before.
+func (h *MySQL) closeWith(ctx context.Context) (stop func() bool) {
+	link := h.link
+	return context.AfterFunc(ctx, func() { _ = link.Close() })
 }
 
 // Load returns the newest snapshot at or before a position, and what follows it.
