@@ -37,10 +37,11 @@ func DefaultElectorConfig() ElectorConfig {
 	return ElectorConfig{TakeoverDelay: 2 * time.Second, Jitter: 200 * time.Millisecond, GiveUpDelay: 5 * time.Second}
 }
 
-// A node backs off when the owner has changed flapTurns times within flapSpan
-// without a clean hand-over: by flapDelay, and by as much more for each further
-// time, up to flapMost. That is counted from the last change, and no more than
-// what a crash costs anyway: whoever comes next may be well.
+// A node backs off when it has lost the destination flapTurns times within
+// flapSpan without a clean hand-over: by flapDelay, and by as much more for each
+// further time, up to flapMost. That is counted from the last loss, and no more
+// than what a crash costs anyway. What others lose does not count: nobody is
+// helped by a healthy standby that lets a destination wait.
 const (
 	flapTurns = 3
 	flapSpan  = time.Minute
@@ -68,7 +69,7 @@ type Elector struct {
 	owner    string      // address in it; empty if unreadable
 	vanished time.Time   // when it was found gone; zero while it is there
 	gaveUp   time.Time   // when this node gave it up itself, until another owner is seen
-	turns    []time.Time // recent changes of the owner without a clean hand-over
+	losses   []time.Time // recent ends of its own ownership without a clean hand-over
 	changes  uint64      // all changes of the owner
 	stayed   time.Time   // until when it was said that this node stays away
 	said     string      // the error that was logged last
@@ -286,16 +287,16 @@ func (e *Elector) takeOver(ctx context.Context, s session.State, path string, wa
 
 func (e *Elector) self() []byte { return running.Node{Active: true, Address: e.c.id}.Bytes() }
 
-// held says until when this node stays away because the owner changes too often.
+// held says until when this node stays away because it loses the destination too often.
 func (e *Elector) held(now time.Time) time.Time {
-	for len(e.turns) > 0 && now.Sub(e.turns[0]) > flapSpan {
-		e.turns = e.turns[1:]
+	for len(e.losses) > 0 && now.Sub(e.losses[0]) > flapSpan {
+		e.losses = e.losses[1:]
 	}
-	if len(e.turns) < flapTurns {
+	if len(e.losses) < flapTurns {
 		return time.Time{}
 	}
-	d := min(flapDelay*time.Duration(len(e.turns)-flapTurns+1), flapMost)
-	return e.turns[len(e.turns)-1].Add(d)
+	d := min(flapDelay*time.Duration(len(e.losses)-flapTurns+1), flapMost)
+	return e.losses[len(e.losses)-1].Add(d)
 }
 
 // note remembers the owner that was seen, and counts changes.
@@ -321,8 +322,8 @@ func (e *Elector) note(ctx context.Context, n session.Node) {
 	}
 	if before != 0 && before != n.Czxid {
 		e.changes++
-		if !clean {
-			e.turns = append(e.turns, time.Now())
+		if !clean && e.owner == e.c.id {
+			e.losses = append(e.losses, time.Now())
 		}
 	}
 	if before != n.Czxid {

@@ -43,7 +43,7 @@ func (e *Elector) due(ctx context.Context) (time.Time, error) {
 		due = held
 		if held.After(e.stayed) {
 			e.stayed = held
-			e.log.Warn("the owner changes too often, waiting before the next attempt", "changes", len(e.turns), "within", flapSpan, "wait", due.Sub(now).Round(time.Millisecond))
+			e.log.Warn("this node loses the destination too often, waiting before the next attempt", "losses", len(e.losses), "within", flapSpan, "wait", due.Sub(now).Round(time.Millisecond))
 		}
 	}
 	return due, nil

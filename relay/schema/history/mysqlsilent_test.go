@@ -48,7 +48,12 @@ func TestSilentMySQLStore(t *testing.T) {
 					<-over
 					return
 				}
-				conn, err := server.NewConn(link, "u", "p", mute{asked: asked, over: over})
+				auth := server.NewInMemoryAuthenticationHandler(mysql.AUTH_NATIVE_PASSWORD)
+				if err := auth.AddUser("u", "p"); err != nil {
+					return
+				}
+				conf := server.NewServer("8.0.11", mysql.DEFAULT_COLLATION_ID, mysql.AUTH_NATIVE_PASSWORD, nil, nil)
+				conn, err := conf.NewCustomizedConn(link, auth, mute{asked: asked, over: over})
 				for err == nil {
 					err = conn.HandleCommand()
 				}
