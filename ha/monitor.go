@@ -98,6 +98,11 @@ func (m *Monitor) Run(ctx context.Context) error {
 			m.setState(Failed, e.err.Error())
 			return fmt.Errorf("end term (%v): %w", &ending{cause: e.cause}, e.err) //nolint:errorlint // the cause is for people; callers ask for ErrExitTimeout
 		}
+		if e.failed() {
+			m.setState(Failed, e.err.Error())
+		} else {
+			m.setState(Standby, reasonOf(e)) // before anybody else can be active
+		}
 		m.resign(ctx, lease, e)
 		if e.failed() {
 			m.backOff(ctx, e.err)

@@ -24,6 +24,8 @@ type world struct {
 	lease *fakeLease
 	epoch int64
 	began time.Time
+
+	resigning func() // if not nil, called while a lease is given back
 }
 
 func (w *world) add(format string, args ...any) {
@@ -68,6 +70,12 @@ func (l *fakeLease) Epoch() int64       { return l.epoch }
 func (l *fakeLease) Lost() <-chan error { return l.lost }
 func (l *fakeLease) Resign(_ context.Context, handover bool) error {
 	l.w.add("resign %d handover=%v", l.epoch, handover)
+	l.w.mu.Lock()
+	resigning := l.w.resigning
+	l.w.mu.Unlock()
+	if resigning != nil {
+		resigning()
+	}
 	return nil
 }
 
@@ -154,6 +162,37 @@ func TestExitBeforeResign(t *testing.T) {
 		t.Error(err)
 	}
 	expect(t, w, "register", "elected 1", "s starts 1", "s drained: the node is shutting down", "resign 1 handover=true", "unregister")
+}
+
+// Another node may be active before Resign returns: this one must not say that it is any more.
+func TestNobodyIsActiveWhoResigns(t *testing.T) {
+	for want, why := range map[Role]error{Standby: ErrReleased, Failed: errors.New("broken")} {
+		var role Role
+		var reason string
+		_, err := run(t, func(w *world) Starter {
+			s := &fakeStarter{w: w, name: "s"}
+			if want == Failed {
+				s.err, s.after = why, time.Second/2
+			}
+			return s
+		}, func(w *world, m *Monitor) error {
+			w.mu.Lock()
+			w.resigning = func() {
+				if role == "" { // the first time
+					role, _, reason = m.State()
+				}
+			}
+			w.mu.Unlock()
+			if want == Standby {
+				w.lease.lost <- why
+			}
+			wait(time.Second)
+			return nil
+		})
+		if err != nil || role != want || (reason == "broken") != (want == Failed) {
+			t.Errorf("who resigns is %s, %q, want %s; %v", role, reason, want, err)
+		}
+	}
 }
 
 func TestRemovedDestinationIsNotHandedOver(t *testing.T) {

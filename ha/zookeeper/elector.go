@@ -115,27 +115,22 @@ func (e *Elector) Unregister(ctx context.Context) error {
 // Release asks the owner, whoever it is, to let the destination go: it sets
 // active to false in the running node.
 func (e *Elector) Release(ctx context.Context) error {
-	path := paths.Running(e.destination)
-	if _, err := e.c.session.Await(ctx); err != nil {
-		return fmt.Errorf("release %s: %w", e.destination, err)
+	n, found, err := e.c.session.Get(ctx, paths.Running(e.destination))
+	if err == nil && !found {
+		err = ErrNobody
 	}
-	n, found, err := e.c.session.Get(ctx, path)
+	var r running.Node
+	if err == nil {
+		r, err = running.Parse(n.Data)
+	}
+	if err == nil {
+		r.Active = false
+		_, err = session.Call(ctx, e.c.session, func(conn *zk.Conn) (*zk.Stat, error) {
+			return conn.Set(e.c.session.Path(paths.Running(e.destination)), r.Bytes(), n.Version)
+		})
+	}
 	if err != nil {
 		return fmt.Errorf("release %s: %w", e.destination, err)
-	}
-	if !found {
-		return fmt.Errorf("release %s: %w", e.destination, ErrNobody)
-	}
-	r, err := running.Parse(n.Data)
-	if err != nil {
-		return fmt.Errorf("release %s: its owner is unknown: %w", e.destination, err)
-	}
-	r.Active = false
-	_, err = session.Call(ctx, e.c.session, func(conn *zk.Conn) (*zk.Stat, error) {
-		return conn.Set(e.c.session.Path(path), r.Bytes(), n.Version)
-	})
-	if err != nil {
-		return fmt.Errorf("release %s: write the request: %w", e.destination, err)
 	}
 	return nil
 }

@@ -76,6 +76,17 @@ func Survey(ctx context.Context, c session.Config, destinations ...string) ([]Se
 	return all, err
 }
 
+// Peek reads the stored position of a destination, for one who does not own it:
+// in a short session that changes nothing. Its errors are those of Cursor.Load,
+// but for a ZooKeeper that is away it waits only as long as the context lasts.
+func Peek(ctx context.Context, c session.Config, destination string) (position.Saved, error) {
+	all, err := Survey(ctx, c, destination)
+	if err != nil {
+		return position.Saved{}, err
+	}
+	return all[0].Saved, all[0].Err
+}
+
 func see(v *session.Visit, destination string) (s Seen, err error) {
 	s.Name = destination
 	if s.Owner, _, err = ownerOf(v, destination); err != nil {
@@ -226,7 +237,8 @@ type Move struct {
 
 	Delivery string // see CursorConfig
 	// Before, if not nil, is called when nobody owns the destination and nobody
-	// may start it, and returns what is stored in the place of To.
+	// may start it, and returns what is stored in the place of To. It is called
+	// again, under a later Hold, when somebody did start it.
 	Before func(context.Context, Hold) (position.Position, error)
 }
 
@@ -242,11 +254,25 @@ type Moved struct {
 	From Owner             // who was asked to let go
 }
 
+// errStarted says that a node that had looked before the destination was held
+// back has started it since.
+var errStarted = fmt.Errorf("%w: it started at this moment; try again", ErrOwned)
+
 // SetCursor moves the stored position of a destination, in one transaction that
 // succeeds only while nobody owns it and nobody else has moved it. While it
 // lasts no node starts the destination: not even one that was asked to let go.
 // A node that owns it is ErrOwned, unless the Move says to release it.
 func SetCursor(ctx context.Context, c session.Config, destination string, m Move) (moved Moved, err error) {
+	for attempt := 1; attempt == 1 || attempt <= 3 && m.Release && errors.Is(err, errStarted); attempt++ {
+		moved, err = setCursor(ctx, c, destination, m)
+	}
+	if err != nil {
+		err = fmt.Errorf("set the cursor of %s: %w", destination, err)
+	}
+	return moved, err
+}
+
+func setCursor(ctx context.Context, c session.Config, destination string, m Move) (moved Moved, err error) {
 	err = session.Briefly(ctx, c, func(v *session.Visit) error {
 		o, _, err := ownerOf(v, destination)
 		if err != nil {
@@ -279,10 +305,7 @@ func SetCursor(ctx context.Context, c session.Config, destination string, m Move
 		moved.Old, err = move(v, destination, m)
 		return err
 	})
-	if err != nil {
-		return moved, fmt.Errorf("set the cursor of %s: %w", destination, err)
-	}
-	return moved, nil
+	return moved, err
 }
 
 func hold(v *session.Visit, destination string) (h Hold, err error) {
@@ -353,7 +376,7 @@ func move(v *session.Visit, destination string, m Move) (old position.Position, 
 		put(paths.Cursor(destination), cursor, p.AppendCanal(nil)), put(paths.State(destination), state, next.Append(nil)), v.Delete(lock, 0))
 	switch {
 	case errors.Is(err, zk.ErrNodeExists):
-		return old, fmt.Errorf("%w: it started at this moment; try again", ErrOwned)
+		return old, errStarted
 	case errors.Is(err, zk.ErrBadVersion), errors.Is(err, zk.ErrNoNode):
 		return old, fmt.Errorf("%w at this moment; try again", position.ErrFenced)
 	}

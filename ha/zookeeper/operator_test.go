@@ -339,6 +339,43 @@ func TestSetCursorBefore(t *testing.T) {
 	})
 }
 
+// TestSetCursorAsksWhoStartsAtThatMoment: a node that had looked before the destination was held back starts it after its owner has
+// let go. It is asked, too.
+func TestSetCursorAsksWhoStartsAtThatMoment(t *testing.T) {
+	bubble(t, func(t *testing.T, s *zktest.Server) {
+		var epochs []int64
+		m := zookeeper.Move{Reason: "r", Before: func(_ context.Context, h zookeeper.Hold) (position.Position, error) {
+			if epochs = append(epochs, h.Epoch); len(epochs) == 1 {
+				s.PutEphemeral(runningAt, []byte(`{"active":true,"address":"late:1"}`))
+				go func() {
+					for strings.Contains(string(owner(t, s).Data), "true") {
+						time.Sleep(time.Millisecond)
+					}
+					epochs = append(epochs, owner(t, s).Czxid)
+					s.Remove(runningAt)
+				}()
+			}
+			return position.Position{File: "binlog.000001", Offset: 157, Host: "db", Port: 3306}, nil
+		}}
+		m.Release = true
+		moved, err := zookeeper.SetCursor(t.Context(), config(s, "").Config, dest, m)
+		if err != nil || moved.From.Address != "late:1" {
+			t.Fatalf("%+v, %v", moved, err)
+		}
+		if got, err := zookeeper.Peek(t.Context(), config(s, "").Config, dest); err != nil || got.Offset != 157 {
+			t.Errorf("stored %+v, %v", got, err)
+		}
+		if len(epochs) != 3 || !slices.IsSorted(epochs) { // whoever started is fenced
+			t.Errorf("holds and the owner between them have the epochs %d", epochs)
+		}
+		s.PutEphemeral(runningAt, []byte(`{"active":true,"address":"late:1"}`))
+		m.Release = false
+		if _, err := zookeeper.SetCursor(t.Context(), config(s, "").Config, dest, m); !errors.Is(err, zookeeper.ErrOwned) {
+			t.Errorf("without a release: %v", err)
+		}
+	})
+}
+
 // TestIdentity is the same for every client of a tree, also in a later session, and another one for a tree that was set up anew.
 func TestIdentity(t *testing.T) {
 	bubble(t, func(t *testing.T, s *zktest.Server) {
