@@ -106,7 +106,7 @@ type Config struct {
 	HeartbeatTopic string
 
 	Oversize    oversize.Policy // of a message that is larger than Kafka takes; empty is Stop
-	DeadLetters string          // topic of dead letters
+	DeadLetters string          // topic of dead letters; with another policy it is not used
 
 	Router  *route.Router  // topics and partitions
 	Message message.Config // what messages show

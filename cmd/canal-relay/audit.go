@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/canal-relay/canal-relay/cmd/internal/audit"
+	"github.com/canal-relay/canal-relay/cmd/internal/audit/expect"
 	"github.com/canal-relay/canal-relay/cmd/internal/config"
 	"github.com/canal-relay/canal-relay/cmd/internal/config/scan"
 	"github.com/canal-relay/canal-relay/cmd/internal/exit"
@@ -18,6 +19,7 @@ import (
 	"github.com/canal-relay/canal-relay/cmd/internal/operate"
 	"github.com/canal-relay/canal-relay/ha/zookeeper"
 	"github.com/canal-relay/canal-relay/mqstarter/kafka/topicreader"
+	"github.com/canal-relay/canal-relay/relay/binlog"
 	"github.com/canal-relay/canal-relay/relay/position"
 )
 
@@ -36,6 +38,7 @@ type auditing struct {
 	isolation            string
 	leftOut              []string
 	source, once, json   bool
+	start                binlog.Start // --source-from
 }
 
 func (p *program) auditCommand() *cobra.Command {
@@ -57,6 +60,10 @@ not told then whether a repeat begins where a transaction does.
 Records without headers (canal.relay.headers = false, or Canal's) are judged by
 their rows' keys: an UPDATE must find the row as the messages before it left it.
 
+Rows that were too large, and went by their keys alone or left a dead letter, are
+found as such; the topic of dead letters is read where there is one. The topics of
+canal.mq.dynamicTopic are found by reading the binlog once before.
+
 What operators had left out with cursor skip is told as such, and is no gap. The
 latest of these orders stand in ZooKeeper; name older ones with --left-out.
 
@@ -75,7 +82,7 @@ audit could not be made.`,
 	flags.Conf(cmd, &a.dir)
 	flags.Destination(cmd, a.env, &a.dir, &a.destination, flags.OneDestination)
 	own := cmd.Flags()
-	own.StringArrayVar(&a.topics, "topic", nil, "read this topic (may be repeated); default: that of canal.mq.topic")
+	own.StringArrayVar(&a.topics, "topic", nil, "read this topic (may be repeated); default: that of canal.mq.topic; with --source and canal.mq.dynamicTopic those that the source's changes go to")
 	own.StringVar(&a.from, "from", "", "begin at this time, or at this offset in every partition")
 	own.StringVar(&a.to, "to", "", "end before this time, or before this offset in every partition")
 	own.StringVar(&a.isolation, "isolation", "", "read_committed passes over what transactions did not commit, read_uncommitted does not; default: the former with canal.relay.delivery=exactly-once")
@@ -110,9 +117,16 @@ func (a *auditing) run(ctx context.Context) error {
 	}
 	orders := a.orders(ctx, node, i)
 	if a.source {
-		s := newSourceReading(ctx, i.ForTail(), a.sourceFrom, orders, a.stderr)
-		defer s.stop()
-		o.Source = s.next
+		r := expect.New(ctx, expect.Config{Instance: i.ForTail(), From: a.start, Orders: orders}, a.stderr)
+		defer r.Stop()
+		o.Source = r.Next
+		if len(o.Topics.Topics) == 0 {
+			found, err := r.Topics()
+			if err != nil {
+				return failed(fmt.Errorf("find the topics of %s: %w", i.Name, err))
+			}
+			o.Topics.Optional = append(o.Topics.Optional, found...)
+		}
 	}
 	report, err := audit.Run(ctx, o)
 	if err != nil {
@@ -162,11 +176,14 @@ func (a *auditing) options(i *config.Instance) (audit.Options, error) {
 	if i.Starter.Packets != nil {
 		o.Read, o.Entries = audit.Packet, audit.Entries
 	}
-	if len(o.Topics.Topics) == 0 {
+	if len(a.topics) == 0 {
 		o.Topics.Topics = slices.DeleteFunc(slices.Sorted(maps.Keys(i.Kafka.Topics)), func(topic string) bool { return topic == i.Kafka.DeadLetters })
 	}
-	if len(o.Topics.Topics) == 0 {
-		return o, errors.New("the topics depend on tables (canal.mq.dynamicTopic): name each that is to be audited with --topic")
+	if len(o.Topics.Topics) == 0 && !a.source {
+		return o, errors.New("the topics depend on tables (canal.mq.dynamicTopic): name each that is to be audited with --topic, or let --source find them")
+	}
+	if o.Letters = i.Starter.DeadLetters; !slices.Contains(o.Topics.Topics, o.Letters) {
+		o.Topics.Optional = []string{o.Letters}
 	}
 	switch a.isolation {
 	case readCommitted:
@@ -184,6 +201,9 @@ func (a *auditing) options(i *config.Instance) (audit.Options, error) {
 		return o, errors.New("--source finds changes by their headers: canal.relay.headers is false")
 	}
 	var err error
+	if a.start, err = flags.Start("source-from", a.sourceFrom); err != nil {
+		return o, err
+	}
 	if o.Topics.From, err = topicreader.ParseBound(a.from); err != nil {
 		return o, fmt.Errorf("--from %w", err)
 	}

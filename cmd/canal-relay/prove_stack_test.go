@@ -11,6 +11,7 @@ import (
 	"github.com/go-mysql-org/go-mysql/client"
 
 	"github.com/canal-relay/canal-relay/cmd/internal/audit"
+	"github.com/canal-relay/canal-relay/cmd/internal/audit/content"
 	"github.com/canal-relay/canal-relay/deploy/local"
 	"github.com/canal-relay/canal-relay/mqstarter/kafka"
 	"github.com/canal-relay/canal-relay/mqstarter/kafka/topicreader"
@@ -64,7 +65,7 @@ func (w *world) audit(ctx context.Context, conn *client.Conn) *audit.Report {
 // readChanges makes the texts that local.ReadBinlog makes.
 func readChanges(value []byte) (rows int, sum uint64, err error) {
 	changes, err := local.Changes(value)
-	return len(changes), audit.Sum(changes), err
+	return len(changes), content.Texts(changes), err
 }
 
 // binlog yields what the topic must hold up to a mark.
@@ -76,7 +77,7 @@ func (w *world) binlog(ctx context.Context, to local.Mark) (next audit.Source, s
 		defer close(changes)
 		err := w.ReadBinlog(ctx, w.server, w.name, w.from, to, func(e local.Event) error {
 			select {
-			case changes <- audit.Change{Topic: w.name, Tx: e.Tx, Row: e.Row, Rows: len(e.Changes), Sum: audit.Sum(e.Changes)}:
+			case changes <- audit.Change{Topic: w.name, Tx: e.Tx, Row: e.Row, Rows: len(e.Changes), Sum: content.Texts(e.Changes)}:
 				return nil
 			case <-ctx.Done():
 				return ctx.Err()

@@ -7,7 +7,6 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -82,32 +81,13 @@ func (t *tail) run(ctx context.Context) error {
 	if err != nil {
 		return failed(err)
 	}
-	start, err := parseStart(t.from)
+	start, err := flags.Start("from", t.from)
 	if err != nil {
 		return usage(err)
 	}
 	beside := i.ForTail()
 	beside.Source.Start = start
 	return t.print(ctx, &beside)
-}
-
-// parseStart reads --from: FILE:OFFSET, FILE or a GTID set.
-func parseStart(text string) (binlog.Start, error) {
-	if text == "" {
-		return binlog.Start{}, nil
-	}
-	if set, err := binlog.ParseGTIDSet(text); err == nil {
-		return binlog.Start{GTIDs: set.String()}, nil
-	}
-	var s binlog.Start
-	file, offset, found := strings.Cut(text, ":")
-	s.Journal = file
-	if found {
-		if _, err := fmt.Sscanf(offset, "%d", &s.Offset); err != nil {
-			return s, fmt.Errorf("--from %q: write FILE:OFFSET, FILE or a GTID set", text)
-		}
-	}
-	return s, nil
 }
 
 // print runs one term of the starter with a printer in the place of Kafka.

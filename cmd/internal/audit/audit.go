@@ -4,8 +4,11 @@ import (
 	"context"
 	"fmt"
 	"hash/maphash"
+	"slices"
 	"time"
 
+	"github.com/canal-relay/canal-relay/cmd/internal/audit/content"
+	"github.com/canal-relay/canal-relay/cmd/internal/audit/gtids"
 	"github.com/canal-relay/canal-relay/mqstarter/kafka/topicreader"
 	"github.com/canal-relay/canal-relay/mqstarter/message"
 )
@@ -21,14 +24,17 @@ type Options struct {
 	// Destination is whose records are judged; empty for all that have
 	// headers.
 	Destination string
-	// Read tells how many rows a record has and hashes its content: Flat,
-	// Packet, or a test's own.
+	// Read tells how many rows a record has and sums up its content, as package
+	// content does: content.Flat, Packet, or a test's own.
 	Read func(value []byte) (rows int, sum uint64, err error)
 	// Entries takes a record apart that holds several changes, each with the place
 	// of its event for Tx and, for what it has in one partition, a number for Row;
 	// nil for records of one change. It goes with a Source.
 	Entries func(value []byte) ([]Change, error)
 	Once    bool // any repeat is a fault
+	// Letters is the topic of dead letters, if it is read: each stands for the row
+	// that it names.
+	Letters string
 
 	// Source is what the topics must hold, nil if that is not known. With
 	// Whole, all of it must be there from its beginning on, otherwise from the
@@ -75,7 +81,8 @@ type auditor struct {
 	pending map[place]bool // partitions that have something and gave nothing yet
 	cut     bool           // the beginning of some partition is not read
 	rows    rows
-	numbers numbers
+	numbers *gtids.Seen
+	files   bool // some transactions have no GTID
 	keys    *keys
 	compare *comparison
 
@@ -86,7 +93,7 @@ type auditor struct {
 
 func newAuditor(o Options, ranges []topicreader.Range) *auditor {
 	if o.Read == nil {
-		o.Read = Flat
+		o.Read = content.Flat
 	}
 	if o.Remember == 0 {
 		o.Remember = DefaultRemember
@@ -102,12 +109,15 @@ func newAuditor(o Options, ranges []topicreader.Range) *auditor {
 		a.cut = a.cut || !r.Whole
 	}
 	a.keys.single = len(ranges) == 1
-	a.numbers.spans = make(map[string][]span)
+	a.numbers = gtids.New()
 	a.rows = rows{open: make(map[uint64]*counted), report: a.miscounted}
 	if o.Source != nil {
 		a.compare = &comparison{source: o.Source, waiting: make(map[place][]expected), met: o.Whole, read: make(map[string]bool), unread: a.report.Unread}
-		for _, r := range ranges {
-			a.compare.read[r.Topic] = true
+		for _, topic := range slices.Concat(o.Topics.Topics, o.Topics.Optional) {
+			a.compare.read[topic] = true
+		}
+		if a.compare.read[o.Letters] {
+			a.compare.absent = make(map[string][]expected)
 		}
 		a.report.Compared = true
 	}
@@ -173,7 +183,7 @@ func (a *auditor) record(ctx context.Context, r *topicreader.Record) error {
 		a.report.Foreign++
 		return nil
 	}
-	rows, sum, err := a.Read(r.Value)
+	letter, rows, sum, err := a.content(r)
 	if err != nil {
 		return fmt.Errorf("topic %s, partition %d, offset %d: %w", r.Topic, r.Partition, r.Offset, err)
 	}
@@ -183,7 +193,7 @@ func (a *auditor) record(ctx context.Context, r *topicreader.Record) error {
 	delete(a.pending, place{r.Topic, r.Partition})
 	if !found {
 		a.report.Bare++
-		if rows == 0 { // protobuf
+		if rows == 0 || letter != nil { // protobuf, or nothing to follow the row from
 			return nil
 		}
 		return a.keys.record(a, l, r, sum)
@@ -193,42 +203,18 @@ func (a *auditor) record(ctx context.Context, r *topicreader.Record) error {
 		a.report.add(Stale, l, r.Offset, &c, "an owner of epoch %d wrote after one of epoch %d", a.headers.epoch, l.epoch)
 	}
 	l.epoch = max(l.epoch, a.headers.epoch)
-	if a.Entries != nil && a.compare != nil {
+	if letter != nil {
+		c.Topic, c.Partition = letter.Topic, letter.Partition
+	} else if a.Entries != nil && a.compare != nil {
 		return a.entries(ctx, l, r, at)
 	}
 	return a.place(ctx, l, &c, r.Offset, at)
 }
 
-// entries judges the changes of a record that holds several. The second one of an
-// event in a partition is either the next of its rows or the first again.
-func (a *auditor) entries(ctx context.Context, l *lane, r *topicreader.Record, at int64) error {
-	all, err := a.Entries(r.Value)
-	if err != nil {
-		return fmt.Errorf("topic %s, partition %d, offset %d: %w", r.Topic, r.Partition, r.Offset, err)
-	}
-	for i := range all {
-		c := &all[i]
-		c.Topic, c.Partition = r.Topic, r.Partition
-		if c.Tx == l.entry.Tx {
-			c.Row = l.entry.Row + 1
-			if next, err := a.compare.heads(ctx, l, c); err != nil {
-				return err
-			} else if !next && !(l.next < l.count && l.at(l.next).row == c.Row) {
-				c.Row = 0
-			}
-		}
-		l.entry = *c
-		if err := a.place(ctx, l, c, r.Offset, at); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // place finds out whether a change is new or a repeat.
 func (a *auditor) place(ctx context.Context, l *lane, c *Change, offset, at int64) error {
 	o := orderOf(c.Tx)
-	m := mark{maphash.String(seed, c.Tx), c.Row, c.Sum, o.number}
+	m := mark{maphash.String(content.Seed, c.Tx), c.Row, c.Sum, o.number}
 	if l.next < l.count && l.at(l.next).is(m) {
 		a.repeats(l, c, m, offset)
 		return nil
@@ -243,7 +229,7 @@ func (a *auditor) place(ctx context.Context, l *lane, c *Change, offset, at int6
 		return nil
 	}
 	if a.compare != nil && a.compare.met { // numbers need not grow on a source that is a replica
-		next, err := a.compare.heads(ctx, l, c)
+		next, err := a.compare.heads(ctx, c)
 		if next || err != nil {
 			if err == nil {
 				err = a.fresh(ctx, l, c, o, m, offset, at)
@@ -263,7 +249,7 @@ func (a *auditor) place(ctx context.Context, l *lane, c *Change, offset, at int6
 
 // repeats takes a change that goes on with a repeat.
 func (a *auditor) repeats(l *lane, c *Change, m mark, offset int64) {
-	if l.at(l.next).sum != m.sum {
+	if was := l.at(l.next).sum; was != m.sum && was != 0 && m.sum != 0 {
 		a.report.add(Content, l, offset, c, "it was sent before with another content")
 	}
 	l.next++
@@ -292,11 +278,15 @@ func (a *auditor) goesBack(l *lane, c *Change, m mark, offset int64) bool {
 // note keeps in mind a change that was not there before.
 func (a *auditor) note(l *lane, c *Change, o order, m mark, offset, at int64) {
 	if c.Tx != l.tx {
-		a.numbers.add(o)
+		if o.file || o.source == "" {
+			a.files = true
+		} else {
+			a.numbers.Add(o.source, o.number)
+		}
 	}
 	l.forward(c, o, m)
 	a.report.Changes += uint64(c.Rows)
-	if c.Rows > 0 {
+	if c.Rows > 0 && (a.Entries == nil || a.compare == nil) { // the rows of entries are numbered by event
 		a.rows.add(m.tx, c, l, at, offset, a.cut && len(a.pending) > 0)
 	}
 }
@@ -312,7 +302,14 @@ func (a *auditor) fresh(ctx context.Context, l *lane, c *Change, o order, m mark
 			return err
 		}
 	}
-	missing, differs, ok, err := a.compare.match(ctx, l, c)
+	if l.topic == a.Letters {
+		ok, err := a.compare.letter(ctx, c)
+		if err == nil && !ok {
+			a.report.add(Extra, l, offset, c, "the source has no such row for topic %s, partition %d", c.Topic, c.Partition)
+		}
+		return err
+	}
+	missing, differs, ok, err := a.compare.match(ctx, c)
 	switch {
 	case err != nil:
 		return err
@@ -322,7 +319,7 @@ func (a *auditor) fresh(ctx context.Context, l *lane, c *Change, o order, m mark
 		a.report.add(Content, l, offset, c, "the source has another content")
 	}
 	for i := range missing {
-		if e := &missing[i]; l.aligned {
+		if e := &missing[i]; l.aligned && !a.compare.excuse(e, offset) {
 			a.report.lost(l, offset, &e.Change)
 		}
 	}
@@ -347,8 +344,8 @@ func (a *auditor) miscounted(t *counted) {
 // finish judges what needs the end.
 func (a *auditor) finish(ctx context.Context, _ *topicreader.Reader) error {
 	a.rows.end()
-	a.report.Holes, a.report.Missing = a.numbers.holes()
-	a.report.NumbersUnknown = a.numbers.full || a.numbers.files
+	a.report.Holes, a.report.Missing = a.numbers.Holes(maxNamed)
+	a.report.NumbersUnknown = a.numbers.Full() || a.files
 	if a.compare == nil || !a.compare.met {
 		return nil
 	}
@@ -364,7 +361,7 @@ func (a *auditor) finish(ctx context.Context, _ *topicreader.Reader) error {
 			l = &lane{topic: e.Topic, partition: e.Partition, aligned: true}
 		}
 		if l.aligned && a.settled {
-			a.report.lost(l, -1, &e.Change)
+			a.report.lost(l, e.offset-1, &e.Change)
 		}
 	}
 	return nil

@@ -14,6 +14,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"go.uber.org/goleak"
 
+	"github.com/canal-relay/canal-relay/cmd/internal/audit/content"
 	"github.com/canal-relay/canal-relay/mqstarter/kafka"
 	"github.com/canal-relay/canal-relay/mqstarter/kafka/topicreader"
 	"github.com/canal-relay/canal-relay/mqstarter/message"
@@ -61,7 +62,7 @@ func source(all []sent) Source {
 		}
 		s := all[0]
 		all = all[1:]
-		_, sum, err := Flat([]byte(s.text()))
+		_, sum, err := content.Flat([]byte(s.text()))
 		return Change{Topic: "t", Partition: s.partition, Tx: s.pos(), Row: uint64(s.row), Rows: s.rows, Sum: sum}, err
 	}
 }
@@ -96,7 +97,7 @@ func auditRecords(t *testing.T, records []*kgo.Record, o Options) (*Report, erro
 // auditIn audits a topic of so many partitions.
 func auditIn(t *testing.T, partitions int32, records []*kgo.Record, o Options) (*Report, error) {
 	t.Helper()
-	cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(partitions, "t"))
+	cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(partitions, "t"), kfake.SeedTopics(1, "lost"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"github.com/canal-relay/canal-relay/cmd/internal/audit/content"
 )
 
 // Source yields what topics must hold, in binlog order, and io.EOF behind the
-// last change. A Sum that is 0 is not compared.
+// last change: each whole, however large. A Sum that is 0 is not compared.
 type Source func(context.Context) (Change, error)
 
 const (
@@ -25,15 +27,17 @@ type place struct {
 type expected struct {
 	Change
 	number uint64
+	offset int64 // behind the record where it was missed, 0 for none
 }
 
 // comparison holds a source against the new changes of the topics.
 type comparison struct {
 	source   Source
-	read     map[string]bool      // topics that are read
-	unread   map[string]uint64    // changes for others, passed over
-	waiting  map[place][]expected // in order, not met yet
-	total    int
+	read     map[string]bool       // topics that are read
+	unread   map[string]uint64     // changes for others, passed over
+	waiting  map[place][]expected  // in order, not met yet
+	absent   map[string][]expected // by transaction: passed over, and maybe a dead letter still to be read; nil without such letters
+	total    int                   // of waiting and absent
 	pulled   uint64
 	furthest uint64 // number behind the last one met
 	met      bool   // the first change of the topics
@@ -62,7 +66,7 @@ func (c *comparison) pull(ctx context.Context) (*expected, error) {
 	p := place{change.Topic, change.Partition}
 	c.pulled++
 	c.total++
-	c.waiting[p] = append(c.waiting[p], expected{change, c.pulled})
+	c.waiting[p] = append(c.waiting[p], expected{Change: change, number: c.pulled})
 	all := c.waiting[p]
 	return &all[len(all)-1], nil
 }
@@ -93,10 +97,27 @@ func (c *comparison) begin(ctx context.Context, first *Change) error {
 	}
 }
 
-// heads reports whether a change is the next one that a lane must hold.
-func (c *comparison) heads(ctx context.Context, l *lane, change *Change) (bool, error) {
-	e, err := c.nth(ctx, place{l.topic, l.partition}, 0)
-	return e != nil && e.Tx == change.Tx && e.Row == change.Row, err
+// holds reports whether a change is e, or some of its rows: where not all of them
+// fit into a message they have one each.
+func (e *expected) holds(c *Change) bool {
+	return e.Tx == c.Tx && (e.Row == c.Row || e.Row > c.Row && c.Rows > 0 && c.Rows <= e.Rows)
+}
+
+// takes reports whether that leaves rows of e.
+func (e *expected) takes(c *Change) (left bool) {
+	e.Rows -= c.Rows
+	if e.Sum != 0 && c.Sum != 0 {
+		e.Sum = content.Rest(e.Sum, c.Sum, e.Rows)
+	} else {
+		e.Sum = 0
+	}
+	return e.Rows > 0
+}
+
+// heads reports whether a change is the next one that its partition must hold.
+func (c *comparison) heads(ctx context.Context, change *Change) (bool, error) {
+	e, err := c.nth(ctx, place{change.Topic, change.Partition}, 0)
+	return e != nil && e.holds(change) && (e.Rows != change.Rows || e.Sum == change.Sum || e.Sum == 0 || change.Sum == 0), err
 }
 
 // nth returns the n-th change that is expected in a partition, nil if there are
@@ -110,24 +131,33 @@ func (c *comparison) nth(ctx context.Context, p place, n int) (*expected, error)
 	return &c.waiting[p][n], nil
 }
 
-// match finds a new change of a lane among those expected there. missing are
+// match finds a new change among those expected in its partition. missing are
 // those before it, and differs says that its content is another one. ok is
 // false if it is not found.
-func (c *comparison) match(ctx context.Context, l *lane, change *Change) (missing []expected, differs, ok bool, err error) {
-	p := place{l.topic, l.partition}
+func (c *comparison) match(ctx context.Context, change *Change) (missing []expected, differs, ok bool, err error) {
+	p := place{change.Topic, change.Partition}
 	for n := range maxAhead {
 		e, err := c.nth(ctx, p, n)
 		if err != nil || e == nil {
 			return nil, false, false, err
 		}
-		if e.Tx != change.Tx || e.Row != change.Row {
+		if !e.holds(change) {
 			continue
 		}
 		missing = append(missing, c.waiting[p][:n]...)
-		differs = e.Sum != 0 && e.Sum != change.Sum
 		c.furthest = max(c.furthest, e.number)
+		c.total -= n
+		switch part := change.Rows > 0 && change.Rows < e.Rows; {
+		case part && e.takes(change) && e.Row != change.Row:
+			c.waiting[p] = c.waiting[p][n:]
+			return missing, false, true, nil
+		case part: // the last rows, and some before them are not there
+			missing = append(missing, *e)
+		default:
+			differs = change.Rows > 0 && e.Rows > 0 && change.Rows != e.Rows || e.Sum != 0 && change.Sum != 0 && e.Sum != change.Sum
+		}
 		c.waiting[p] = c.waiting[p][n+1:]
-		c.total -= n + 1
+		c.total--
 		return missing, differs, true, nil
 	}
 	return nil, false, false, nil
@@ -144,6 +174,9 @@ func (c *comparison) rest(ctx context.Context) (missing []expected, behind uint6
 		if e == nil {
 			break
 		}
+	}
+	for _, list := range c.absent {
+		missing = append(missing, list...)
 	}
 	for _, list := range c.waiting {
 		for _, e := range list {

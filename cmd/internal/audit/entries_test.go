@@ -13,21 +13,35 @@ import (
 	"github.com/canal-relay/canal-relay/mqstarter/message"
 )
 
+func text(b []byte, n protowire.Number, v []byte) []byte {
+	return protowire.AppendBytes(protowire.AppendTag(b, n, protowire.BytesType), v)
+}
+
+func number(b []byte, n protowire.Number, v uint64) []byte {
+	return protowire.AppendVarint(protowire.AppendTag(b, n, protowire.VarintType), v)
+}
+
+// entry is that of an event at a place, with rows of one column.
+func entry(place byte, rows ...string) []byte {
+	header := number(text(nil, 2, []byte("binlog.000001")), 3, 100*uint64(place))
+	var change []byte
+	for _, row := range rows {
+		change = text(change, 12, text(nil, 2, text(number(nil, 1, 0), 8, []byte(row))))
+	}
+	return text(number(text(nil, 1, header), 2, 2), 3, change)
+}
+
+// packedRows is a protobuf record of one entry.
+func packedRows(tx int, rows []string) []byte {
+	return text(number(nil, 3, 7), 5, text(nil, 2, entry(byte('0'+tx), rows...)))
+}
+
 // packed is a protobuf record of entries, each a letter for its content and a digit for the place of its event.
 func packed(entries ...string) []byte {
-	text := func(b []byte, n protowire.Number, v []byte) []byte {
-		return protowire.AppendBytes(protowire.AppendTag(b, n, protowire.BytesType), v)
-	}
-	number := func(b []byte, n protowire.Number, v uint64) []byte {
-		return protowire.AppendVarint(protowire.AppendTag(b, n, protowire.VarintType), v)
-	}
 	var all []byte
 	for _, e := range entries {
-		header := number(text(nil, 2, []byte("binlog.000001")), 3, 100*uint64(e[1]))
-		column := text(number(nil, 1, 0), 8, []byte{e[0]})
-		change := text(nil, 12, text(nil, 2, column))
-		all = text(all, 2, text(number(text(nil, 1, header), 2, 2), 3, change))
-		all = text(all, 2, text(number(text(nil, 1, header), 2, 3), 3, nil)) // the end of a transaction
+		all = text(all, 2, entry(e[1], e[:1]))
+		all = text(all, 2, text(number(nil, 2, 3), 3, nil)) // the end of a transaction
 	}
 	return text(number(nil, 3, 7), 5, all)
 }

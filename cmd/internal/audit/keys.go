@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"hash/maphash"
 
+	"github.com/canal-relay/canal-relay/cmd/internal/audit/content"
 	"github.com/canal-relay/canal-relay/mqstarter/kafka/topicreader"
 )
 
@@ -60,7 +61,7 @@ func newKeys() *keys {
 func (m *flat) read(value []byte) error {
 	var database, name []byte
 	*m = flat{}
-	err := members(value, func(member, raw []byte) error {
+	err := content.Members(value, func(member, raw []byte) error {
 		switch string(member) {
 		case "data":
 			m.data = raw
@@ -135,7 +136,7 @@ func (k *keys) take(l *lane, do bool) (wrong string, err error) {
 	}
 	old := split(m.old)
 	row := 0
-	err = elements(m.data, func(raw []byte) error {
+	err = content.Elements(m.data, func(raw []byte) error {
 		var before []byte
 		if row < len(old) {
 			before = old[row]
@@ -233,13 +234,13 @@ func (k *keys) change(l *lane, now, was image, columns int) {
 func images(table string, data, old []byte, pk []string) (now, was image, columns int, err error) {
 	before := make(map[string][]byte)
 	if len(old) > 0 && old[0] == '{' {
-		if err := members(old, func(name, raw []byte) error { before[string(name)] = raw; return nil }); err != nil {
+		if err := content.Members(old, func(name, raw []byte) error { before[string(name)] = raw; return nil }); err != nil {
 			return now, was, 0, err
 		}
 	}
-	now.key = maphash.String(seed, table)
+	now.key = maphash.String(content.Seed, table)
 	was.key = now.key
-	err = members(data, func(name, raw []byte) error {
+	err = content.Members(data, func(name, raw []byte) error {
 		columns++
 		first := raw
 		if o, ok := before[string(name)]; ok {
@@ -261,7 +262,7 @@ func images(table string, data, old []byte, pk []string) (now, was image, column
 
 func columnSum(name, raw []byte) uint64 {
 	var h maphash.Hash
-	h.SetSeed(seed)
+	h.SetSeed(content.Seed)
 	_, _ = h.Write(name)
 	_ = h.WriteByte(0)
 	_, _ = h.Write(raw)
@@ -270,7 +271,7 @@ func columnSum(name, raw []byte) uint64 {
 
 func split(array []byte) (all [][]byte) {
 	if len(array) > 0 && array[0] == '[' {
-		_ = elements(array, func(raw []byte) error { all = append(all, raw); return nil })
+		_ = content.Elements(array, func(raw []byte) error { all = append(all, raw); return nil })
 	}
 	return all
 }

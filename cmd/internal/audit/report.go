@@ -10,6 +10,9 @@ import (
 	"github.com/canal-relay/canal-relay/mqstarter/kafka/topicreader"
 )
 
+// maxNamed is how many findings of a kind are told in words.
+const maxNamed = 20
+
 // Kind is what an audit finds.
 type Kind string
 
@@ -53,6 +56,8 @@ type Report struct {
 
 	Compared bool              `json:"compared"`                 // with the source
 	LeftOut  []LeftOut         `json:"skippedByOrder,omitempty"` // what operators ordered to leave out; the caller adds it
+	KeyOnly  uint64            `json:"keyOnly,omitempty"`        // records that show a key in place of a row that was too large
+	Letters  uint64            `json:"deadLetters,omitempty"`    // dead letters that were read
 	Unread   map[string]uint64 `json:"topicsNotRead,omitempty"`  // records that the source has for topics that were not read
 	Behind   uint64            `json:"behind,omitempty"`         // records that the source has behind the last one of the topics
 
@@ -110,6 +115,9 @@ func (r *Report) Print(w io.Writer, once bool) error {
 	fmt.Fprintf(&b, "gap     %s\n", r.gap())
 	fmt.Fprintf(&b, "repeat  %s\n", r.repeat(once))
 	fmt.Fprintf(&b, "order   %s\n", r.order())
+	if r.KeyOnly+r.Letters > 0 {
+		fmt.Fprintf(&b, "too large  %s by the key alone, %s: their content is not compared\n", quantity(int(r.KeyOnly), "row"), quantity(int(r.Letters), "dead letter"))
+	}
 	for _, o := range r.LeftOut {
 		fmt.Fprintf(&b, "skipped by order  %s %s\n", o.At, o.Reason)
 	}

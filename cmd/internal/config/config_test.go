@@ -141,7 +141,7 @@ func TestDefaults(t *testing.T) {
 		t.Error(err)
 	}
 	s := mqstarter.DefaultConfig()
-	s.Destination, s.Router, s.Routing = "shop", i.Starter.Router, i.Starter.Routing
+	s.Destination, s.Router, s.Routing, s.DeadLetters = "shop", i.Starter.Router, i.Starter.Routing, "canal-relay-dead-letter"
 	if d := cmp.Diff(s, i.Starter, cmp.Comparer(func(x, y *route.Router) bool { return x == y }), cmp.Exporter(func(reflect.Type) bool { return true }),
 		cmp.Comparer(func(x, y *charset.Set) bool { return x == y })); d != "" {
 		t.Errorf("starter: %s", d)

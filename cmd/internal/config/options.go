@@ -39,11 +39,11 @@ func (r *reader) options(i *Instance, node *Node) {
 func (r *reader) oversize(i *Instance, node *Node) {
 	const key, topic = "canal.relay.oversize", "canal.relay.deadletter.topic"
 	i.Starter.Oversize = oversize.Policy(r.Choice(key, string(oversize.Stop), string(oversize.KeyOnly), string(oversize.DeadLetter)))
-	if i.Starter.Oversize != oversize.DeadLetter {
-		return
-	}
 	if i.Starter.DeadLetters = r.Text(topic); i.Starter.DeadLetters == "" {
 		i.Starter.DeadLetters = node.Cluster + "-dead-letter"
+	}
+	if i.Starter.Oversize != oversize.DeadLetter {
+		return
 	}
 	if i.Kafka.Topics == nil {
 		i.Kafka.Topics = make(map[string]int32)

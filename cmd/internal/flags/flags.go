@@ -4,11 +4,14 @@ package flags
 
 import (
 	"context"
+	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/canal-relay/canal-relay/cmd/internal/config"
 	"github.com/canal-relay/canal-relay/cmd/internal/config/scan"
+	"github.com/canal-relay/canal-relay/relay/binlog"
 )
 
 // OneDestination says what --destination means to a command that is about one.
@@ -62,4 +65,23 @@ func Words(words ...string) func(context.Context) []string {
 // that do not ask Kafka.
 func Partitions(cmd *cobra.Command, to *map[string]int) {
 	cmd.Flags().StringToIntVar(to, "partitions", nil, "TOPIC=N: how many partitions a topic has, with canal.relay.partitions.from.topic=true (may be repeated)")
+}
+
+// Start reads the text of a flag: FILE:OFFSET, FILE or a GTID set.
+func Start(flag, text string) (binlog.Start, error) {
+	if text == "" {
+		return binlog.Start{}, nil
+	}
+	if set, err := binlog.ParseGTIDSet(text); err == nil {
+		return binlog.Start{GTIDs: set.String()}, nil
+	}
+	var s binlog.Start
+	file, offset, found := strings.Cut(text, ":")
+	s.Journal = file
+	if found {
+		if _, err := fmt.Sscanf(offset, "%d", &s.Offset); err != nil {
+			return s, fmt.Errorf("--%s %q: write FILE:OFFSET, FILE or a GTID set", flag, text)
+		}
+	}
+	return s, nil
 }

@@ -5,11 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/canal-relay/canal-relay/mqstarter/kafka"
@@ -19,7 +21,8 @@ import (
 type Config struct {
 	Kafka     kafka.Config
 	Topics    []string
-	Committed bool // pass over what transactions have not committed
+	Optional  []string // read as well, if the cluster has them and lets them be read
+	Committed bool     // pass over what transactions have not committed
 
 	// From and To bound what is read in every partition. A zero Bound is the
 	// beginning, and the end at the time of Open.
@@ -84,7 +87,7 @@ const maxHeld = 4 << 20
 
 // Reader reads topics. It belongs to one goroutine.
 type Reader struct {
-	config  Config
+	config  Config // Topics are all that are read
 	client  *kgo.Client
 	lanes   []*lane
 	waiting byTime // lanes that have a record, the earliest first
@@ -98,10 +101,7 @@ type place struct {
 // Open finds the ranges to read. It fails at once when a topic is missing or
 // the cluster cannot be asked.
 func Open(ctx context.Context, c Config) (*Reader, error) {
-	if err := c.Kafka.Validate(); err != nil {
-		return nil, err
-	}
-	options, err := c.Kafka.Options()
+	options, err := options(&c.Kafka)
 	if err != nil {
 		return nil, err
 	}
@@ -125,6 +125,34 @@ func Open(ctx context.Context, c Config) (*Reader, error) {
 	return r, nil
 }
 
+// options are those of a client that reads: asking for a topic must not make it.
+func options(c *kafka.Config) ([]kgo.Opt, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	reading := *c
+	reading.Create = kafka.CreateNever
+	return reading.Options()
+}
+
+// Partitions returns how many a topic has.
+func Partitions(ctx context.Context, c *kafka.Config, topic string) (int32, error) {
+	options, err := options(c)
+	if err != nil {
+		return 0, err
+	}
+	client, err := kgo.NewClient(options...)
+	if err != nil {
+		return 0, fmt.Errorf("set up Kafka client: %w", err)
+	}
+	defer client.Close()
+	all, err := kadm.NewClient(client).ListTopics(ctx, topic)
+	if err = cmp.Or(err, all.Error()); err != nil {
+		return 0, fmt.Errorf("count the partitions of %s: %w", topic, err)
+	}
+	return int32(len(all[topic].Partitions)), nil
+}
+
 // Close lets go of the connections.
 func (r *Reader) Close() { r.client.Close() }
 
@@ -140,8 +168,12 @@ func (r *Reader) Ranges() []Range {
 // locate asks where the partitions begin and end.
 func (r *Reader) locate(ctx context.Context) error {
 	admin := kadm.NewClient(r.client)
-	first, err := admin.ListStartOffsets(ctx, r.config.Topics...)
-	if err = cmp.Or(err, first.Error()); err != nil {
+	first, err := admin.ListStartOffsets(ctx, slices.Concat(r.config.Topics, r.config.Optional)...)
+	if err == nil {
+		r.choose(first)
+		err = first.Error()
+	}
+	if err != nil {
 		return fmt.Errorf("find the beginning of %s: %w", strings.Join(r.config.Topics, ", "), err)
 	}
 	starts, err := r.bound(ctx, r.config.From, first)
@@ -168,6 +200,22 @@ func (r *Reader) locate(ctx context.Context) error {
 	}
 	r.client.AddConsumePartitions(assign)
 	return nil
+}
+
+// choose adds the optional topics that are there to those that are read.
+func (r *Reader) choose(listed kadm.ListedOffsets) {
+	r.config.Topics = slices.Clone(r.config.Topics)
+	for _, topic := range r.config.Optional {
+		there := len(listed[topic]) > 0
+		for _, o := range listed[topic] {
+			there = there && !errors.Is(o.Err, kerr.UnknownTopicOrPartition) && !errors.Is(o.Err, kerr.TopicAuthorizationFailed)
+		}
+		if there {
+			r.config.Topics = append(r.config.Topics, topic)
+		} else {
+			delete(listed, topic)
+		}
+	}
 }
 
 // bound turns a Bound into offsets; otherwise is what a zero one means.

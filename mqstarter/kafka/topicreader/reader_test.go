@@ -23,7 +23,7 @@ var began = time.Now().Add(-time.Hour).Truncate(time.Second)
 // topics is a cluster with topics a and b of two partitions.
 func topics(t *testing.T) (c Config, client func(...kgo.Opt) *kgo.Client) {
 	t.Helper()
-	cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(2, "a", "b"))
+	cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(2, "a", "b"), kfake.AllowAutoTopicCreation())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -189,5 +189,26 @@ func TestMissingTopic(t *testing.T) {
 	c.Topics = []string{"a", "none"}
 	if _, err := Open(t.Context(), c); err == nil || !strings.Contains(err.Error(), "none") {
 		t.Errorf("error %v", err)
+	}
+}
+
+// TestOptionalTopics: one that is there is read, one that is not is left out, and not made by the question.
+func TestOptionalTopics(t *testing.T) {
+	c, client := topics(t)
+	produce(t, client(), 0, 8)
+	c.Topics, c.Optional = []string{"a"}, []string{"none", "b", "nothing"}
+	for range 2 {
+		if got := read(t, open(t, c)); len(got) != 8 {
+			t.Errorf("%q was read", got)
+		}
+	}
+	for topic, want := range map[string]int32{"a": 2, "none": 0} {
+		if n, err := Partitions(t.Context(), &c.Kafka, topic); n != want || (err == nil) != (want > 0) {
+			t.Errorf("%s has %d partitions, %v", topic, n, err)
+		}
+	}
+	c.Topics, c.Optional = nil, []string{"none"}
+	if _, err := Open(t.Context(), c); err == nil {
+		t.Error("nothing is there to be read")
 	}
 }

@@ -1,5 +1,4 @@
-// Package packet takes protobuf records apart for an audit.
-package packet
+package content
 
 import (
 	"errors"
@@ -13,7 +12,8 @@ import (
 type Entry struct {
 	File   string // binlog file of the event
 	Offset uint64 // of its first byte
-	Sum    uint64 // hash of the content
+	Rows   int    // 1 for a statement
+	Sum    uint64 // of the rows
 }
 
 var errWire = errors.New("the value is not one of Canal's protobuf packets")
@@ -35,7 +35,7 @@ const (
 // of those that stand around transactions are there depends on how the stream
 // was cut. Of the content the types of columns are left out, since what is known
 // of them depends on where in the binlog one began to read.
-func Entries(value []byte, seed maphash.Seed) (all []Entry, err error) {
+func Entries(value []byte) (all []Entry, err error) {
 	err = fields(value, func(n protowire.Number, _ uint64, body []byte) error {
 		if n != packetBody {
 			return nil
@@ -44,7 +44,7 @@ func Entries(value []byte, seed maphash.Seed) (all []Entry, err error) {
 			if n != messagesEntry {
 				return nil
 			}
-			e, kind, err := read(raw, seed)
+			e, kind, err := read(raw)
 			if kind == rowData {
 				all = append(all, e)
 			}
@@ -54,9 +54,10 @@ func Entries(value []byte, seed maphash.Seed) (all []Entry, err error) {
 	return all, err
 }
 
-func read(raw []byte, seed maphash.Seed) (e Entry, kind uint64, err error) {
+func read(raw []byte) (e Entry, kind uint64, err error) {
 	var h maphash.Hash
-	h.SetSeed(seed)
+	h.SetSeed(Seed)
+	var rows []uint64
 	err = fields(raw, func(n protowire.Number, v uint64, text []byte) error {
 		switch n {
 		case entryType:
@@ -74,34 +75,47 @@ func read(raw []byte, seed maphash.Seed) (e Entry, kind uint64, err error) {
 				return nil
 			})
 		case entryStore:
-			return change(&h, text)
+			rows, err = change(&h, text)
+			return err
 		}
 		return nil
 	})
-	e.Sum = h.Sum64()
+	e.Rows, e.Sum = 1, h.Sum64()
+	if len(rows) > 0 {
+		common := e.Sum
+		e.Rows, e.Sum = len(rows), 0
+		for _, row := range rows {
+			e.Sum = Roll(e.Sum, common^row)
+		}
+	}
 	return e, kind, err
 }
 
-// change hashes a RowChange.
-func change(h *maphash.Hash, raw []byte) error {
-	return fields(raw, func(n protowire.Number, v uint64, text []byte) error {
+// change hashes a RowChange: its rows, and to h what they have in common.
+func change(h *maphash.Hash, raw []byte) (rows []uint64, err error) {
+	err = fields(raw, func(n protowire.Number, v uint64, text []byte) error {
 		switch n {
 		case changeTable:
 			return nil // a number of the server's
 		case changeRow:
-			return fields(text, func(image protowire.Number, _ uint64, column []byte) error {
-				write(h, image, 0, nil)
+			var row maphash.Hash
+			row.SetSeed(Seed)
+			err := fields(text, func(image protowire.Number, _ uint64, column []byte) error {
+				write(&row, image, 0, nil)
 				return fields(column, func(n protowire.Number, v uint64, text []byte) error {
 					if n != columnSQLType && n != columnMySQLType {
-						write(h, n, v, text)
+						write(&row, n, v, text)
 					}
 					return nil
 				})
 			})
+			rows = append(rows, row.Sum64())
+			return err
 		}
 		write(h, n, v, text)
 		return nil
 	})
+	return rows, err
 }
 
 func write(h *maphash.Hash, n protowire.Number, v uint64, text []byte) {
