@@ -54,7 +54,8 @@ import (
 //	HA-02        TestStackPausedOwner, TestStackExactlyOncePaused, simulation
 //	HA-04, 05    TestStackBackAndForth, TestStackTwins
 //	HA-08        zookeeper.TestManyShortLosses
-//	HA-10        TestStackSecuredZooKeeper, zookeeper.TestStackRealServerCredentials, TestTLS, TestChrootIsMadeForItsUser
+//	HA-10        TestStackSecuredZooKeeper, zookeeper.TestStackRealServerCredentials, TestTLS, TestChrootIsMadeForItsUser,
+//	             TestChrootBelowClosedNodes, TestCredentialsChange, TestCertificatesChange
 //
 // The binlogs of TestRecorded were written by MySQL 9.7 and MariaDB 10.11; the texts were compared with what SELECT showed.
 func TestRecorded(t *testing.T) {

@@ -131,7 +131,8 @@ func newNode(c *config.Node, log *slog.Logger) *node {
 func zookeeperConfig(c *config.Node) zookeeper.Config {
 	zk := zookeeper.DefaultConfig()
 	zk.Servers, zk.ID, zk.SessionTimeout = c.ZooKeeper, c.Identity, c.SessionTimeout
-	zk.Auth, zk.TLS = c.ZooKeeperAuth.Reveal(), c.ZooKeeperTLS
+	zk.Auth, zk.AuthAgain = c.ZooKeeperAuth.Reveal(), c.ZooKeeperAuthAgain
+	zk.TLS, zk.TLSAgain = c.ZooKeeperTLS, c.ZooKeeperTLSAgain
 	zk.Reserve = ha.DefaultConfig().For(c.SessionTimeout).Reserve()
 	return zk
 }

@@ -139,7 +139,11 @@ func quiet(t *testing.T) *slog.Logger {
 
 // startClient runs a client until the returned function is called.
 func startClient(t *testing.T, c zookeeper.Config) (*zookeeper.Client, func()) {
-	client := zookeeper.New(c, quiet(t).With("node", c.ID))
+	return startClientLogged(t, c, quiet(t).With("node", c.ID))
+}
+
+func startClientLogged(t *testing.T, c zookeeper.Config, l *slog.Logger) (*zookeeper.Client, func()) {
+	client := zookeeper.New(c, l)
 	return client, run(t, client)
 }
 
@@ -157,12 +161,16 @@ func run(t *testing.T, client *zookeeper.Client) func() {
 }
 
 func start(t *testing.T, c zookeeper.Config, s *starter) *node {
+	return startLogged(t, c, s, quiet(t).With("node", c.ID))
+}
+
+func startLogged(t *testing.T, c zookeeper.Config, s *starter, l *slog.Logger) *node {
 	n := &node{monitorDone: make(chan struct{}), clientDone: make(chan struct{})}
 	var stop func()
-	n.client, stop = startClient(t, c)
+	n.client, stop = startClientLogged(t, c, l)
 	n.stopClient = func() { stop(); close(n.clientDone) }
 	n.elector = n.client.Elector(dest, zookeeper.DefaultElectorConfig())
-	n.monitor = ha.NewMonitor(dest, n.elector, s, ha.DefaultConfig(), quiet(t).With("node", c.ID))
+	n.monitor = ha.NewMonitor(dest, n.elector, s, ha.DefaultConfig(), l)
 	var ctx context.Context
 	ctx, n.stopMonitor = context.WithCancelCause(context.Background())
 	go func() {

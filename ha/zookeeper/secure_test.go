@@ -13,12 +13,14 @@ import (
 	"math/big"
 	"net"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/go-zookeeper/zk"
 
 	"github.com/canal-relay/canal-relay/ha/zookeeper"
+	"github.com/canal-relay/canal-relay/ha/zookeeper/session"
 	"github.com/canal-relay/canal-relay/ha/zookeeper/zktest"
 )
 
@@ -49,6 +51,87 @@ func TestCredentials(t *testing.T) {
 		a.stop()
 		b.stop()
 		c.stop()
+	})
+}
+
+// Above a chroot that an administrator has made for this user nothing need be open to it.
+func TestChrootBelowClosedNodes(t *testing.T) {
+	bubble(t, func(t *testing.T, s *zktest.Server) {
+		visitor := config(s, "").Config
+		visitor.Auth = "admin:secret"
+		err := session.Briefly(t.Context(), visitor, func(v *session.Visit) error { return v.Ensure("/apps/relay") })
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Open("/apps/relay")
+		c := config(s, "a:1")
+		c.Servers, c.Auth = "zk1:2181/apps/relay", "relay:secret"
+		a := start(t, c, &starter{node: "a", log: newLog()})
+		settle(time.Second)
+		if _, ok := s.Get("/apps/relay" + runningAt); !ok {
+			t.Error("no running node below the chroot")
+		}
+		a.stop()
+	})
+}
+
+// Credentials that change are presented beside those before: the owner goes on, what it makes from then on is open to
+// both, and what it cannot read anew it does without.
+func TestCredentialsChange(t *testing.T) {
+	bubble(t, func(t *testing.T, s *zktest.Server) {
+		const before, after = "relay:s3cret", "relay:n3w"
+		var auth, failure atomic.Value
+		auth.Store(before)
+		failure.Store("")
+		var said bytes.Buffer
+		c := config(s, "a:1")
+		c.Auth = before
+		c.AuthAgain = func() (string, error) {
+			if text := failure.Load().(string); text != "" {
+				return "", errors.New(text)
+			}
+			return auth.Load().(string), nil
+		}
+		l := newLog()
+		a := startLogged(t, c, &starter{node: "a", log: l}, slog.New(slog.NewTextHandler(&said, nil)))
+		opens := func(auth, path string) bool {
+			t.Helper()
+			visitor := config(s, "").Config
+			visitor.Auth = auth
+			_, err := session.Read(t.Context(), visitor, path)
+			if err != nil && !errors.Is(err, zk.ErrNoAuth) {
+				t.Fatal(err)
+			}
+			return err == nil
+		}
+		settle(time.Second)
+		failure.Store("read zookeeper.txt: permission denied")
+		settle(10 * time.Second)
+		s.Cut()
+		settle(10 * time.Second)
+		failure.Store("")
+		auth.Store(after)
+		settle(2 * time.Second)
+		s.Cut()
+		settle(2 * time.Second)
+		if !opens(before, runningAt) || opens(after, runningAt) {
+			t.Error("the node of before should be open to the old credentials alone")
+		}
+		sameLines(t, l, "a starts")
+		s.Expire(owner(t, s).Owner)
+		settle(20 * time.Second)
+		if !opens(before, runningAt) || !opens(after, runningAt) || opens("relay:other", runningAt) {
+			t.Error("the node made since then should be open to both, and to nobody else")
+		}
+		sameLines(t, l, "a starts", "a dropped", "a starts")
+		a.stop()
+		text := said.String()
+		if n := strings.Count(text, "stays in use\" what=credentials"); n != 1 || !strings.Contains(text, "zookeeper.txt: permission denied") {
+			t.Errorf("told %d times that they cannot be read: %s", n, text)
+		}
+		if n := strings.Count(text, "credentials for ZooKeeper have changed"); n != 1 || strings.Contains(text, "s3cret") || strings.Contains(text, "n3w") {
+			t.Errorf("told %d times that they have changed: %s", n, text)
+		}
 	})
 }
 
@@ -177,4 +260,55 @@ func TestTLS(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Certificates and authorities that change are used from the next connection on, in the same ownership; those that cannot
+// be read are as they were.
+func TestCertificatesChange(t *testing.T) {
+	bubble(t, func(t *testing.T, s *zktest.Server) {
+		type side struct{ server, client *tls.Config }
+		newSide := func() *side {
+			cert, pool := authority(t, "zk1")
+			own := []tls.Certificate{cert}
+			return &side{&tls.Config{Certificates: own, ClientCAs: pool, ClientAuth: tls.RequireAndVerifyClientCert, MaxVersion: tls.VersionTLS12},
+				&tls.Config{Certificates: own, RootCAs: pool}}
+		}
+		first, second := newSide(), newSide()
+		var wanted, had atomic.Pointer[side] // had: nil while it cannot be read
+		wanted.Store(first)
+		had.Store(first)
+		var said bytes.Buffer
+		c := config(s, "a:1")
+		c.Dial = behindTLS(&tls.Config{GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return wanted.Load().server, nil }}, s.Dial)
+		c.TLS = first.client
+		c.TLSAgain = func() (*tls.Config, error) {
+			if now := had.Load(); now != nil {
+				return now.client, nil
+			}
+			return nil, errors.New("client.pem: it must hold a certificate and its key")
+		}
+		l := newLog()
+		a := startLogged(t, c, &starter{node: "a", log: l}, slog.New(slog.NewTextHandler(&said, nil)))
+		settle(time.Second)
+		had.Store(nil)
+		for range 3 {
+			s.Cut()
+			settle(2 * time.Second)
+		}
+		wanted.Store(second)
+		had.Store(second)
+		for range 2 {
+			s.Cut()
+			settle(2 * time.Second)
+		}
+		sameLines(t, l, "a starts")
+		a.stop()
+		text := said.String()
+		if n := strings.Count(text, "stays in use\" what=\"TLS files\""); n != 1 || !strings.Contains(text, "client.pem: it must hold") {
+			t.Errorf("told %d times that they cannot be read: %s", n, text)
+		}
+		if n := strings.Count(text, "TLS files for ZooKeeper have changed"); n != 1 {
+			t.Errorf("told %d times that they have changed: %s", n, text)
+		}
+	})
 }

@@ -98,6 +98,10 @@ func TestBadInput(t *testing.T) {
 			`canal.properties: canal.relay.zookeeper.tls.ca: it holds no certificate in PEM form: name the file of the authorities that the servers' certificates are checked by, or system`,
 			`canal.properties:6: canal.relay.zookeeper.tls.key: it goes with canal.relay.zookeeper.tls.certificate: set both or none`,
 			`canal.properties:5: canal.relay.zookeeper.auth: write it as user:password`}},
+		{"ZooKeeper, nothing in the file", []string{"canal.relay.secret.canal.relay.zookeeper.auth.file = /dev/null"}, nil, []string{
+			`canal.properties: canal.relay.zookeeper.auth: write it as user:password`}},
+		{"ZooKeeper, no such file", []string{"canal.relay.secret.canal.relay.zookeeper.auth.file = nowhere"}, nil, []string{
+			`canal.properties:5: canal.relay.secret.canal.relay.zookeeper.auth.file: open nowhere: no such file or directory: make the file readable for this user, or remove the key`}},
 		{"login", []string{"kafka.security.protocol = SASL_SSL", "kafka.sasl.mechanism = SCRAM-SHA-256", "kafka.sasl.jaas.config = x.ScramLoginModule required username=\"u\";"}, nil, []string{
 			`canal.properties:7: kafka.sasl.jaas.config: it lacks username="…" or password="…"`}},
 		{"options", []string{"canal.relay.alarm.webhook = hush"}, []string{"canal.relay.record.key = shop.orders:id,shop.items", "canal.relay.read.rate = 1000", "canal.relay.heartbeat.interval = 1ms"}, []string{

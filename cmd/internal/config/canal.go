@@ -40,6 +40,9 @@ type Node struct {
 	SessionTimeout time.Duration // asked of ZooKeeper
 	ZooKeeperAuth  Secret        // user:password; empty for none
 	ZooKeeperTLS   *tls.Config   `json:"-"` // nil for plain connections
+	// Both, read anew from their files; nil where they stand in none.
+	ZooKeeperAuthAgain func() (string, error)      `json:"-"`
+	ZooKeeperTLSAgain  func() (*tls.Config, error) `json:"-"`
 
 	HTTP         string // address of metrics and status page; empty for none
 	HTTPUser     string
@@ -192,11 +195,8 @@ func (r *reader) node() *Node {
 		n.HTTP = net.JoinHostPort(r.Text("canal.relay.http.bind"), strconv.FormatInt(port, 10))
 	}
 	r.checkServers(n.ZooKeeper)
-	const auth = "canal.relay.zookeeper.auth"
-	n.ZooKeeperAuth, n.ZooKeeperTLS = r.Secret(auth), r.zookeeperTLS()
-	if user, password, _ := strings.Cut(n.ZooKeeperAuth.Reveal(), ":"); n.ZooKeeperAuth != "" && (user == "" || password == "") {
-		r.Blame(auth, "write it as user:password")
-	}
+	n.ZooKeeperTLS, n.ZooKeeperTLSAgain = r.zookeeperTLS()
+	n.ZooKeeperAuth, n.ZooKeeperAuthAgain = r.zookeeperAuth()
 	n.Identity = r.identity()
 	return n
 }

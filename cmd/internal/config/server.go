@@ -153,7 +153,7 @@ func (r *reader) settings(chosen func(k *keys.Key, name string) bool) Settings {
 		if k := keys.For(name); k != nil && k.Verdict != keys.Ignored && chosen(k, name) {
 			value := r.Get(name).Value
 			if path := r.SecretPath(name); path != "" {
-				value = r.Named.Sum(path)
+				value = path + " " + r.Named.Sum(path)
 			} else if k.Kind == keys.Path && k.Process() && value != "" {
 				value += " " + r.Named.Sum(r.Path(strings.TrimPrefix(value, "file:")))
 			}

@@ -31,8 +31,14 @@ type Config struct {
 	// Auth is user:password for ZooKeeper's digest scheme; empty for none.
 	// With it, nodes are created for that user alone, otherwise for everybody.
 	Auth string
+	// AuthAgain, if not nil, reads Auth anew: every now and then, and after each
+	// reconnect. What it gave last, or else Auth, stays in use when it fails.
+	AuthAgain func() (string, error)
 	// TLS is used for every connection if it is not nil.
 	TLS *tls.Config
+	// TLSAgain, if not nil, reads TLS anew for each connection. What it gave last,
+	// or else TLS, stays in use when it fails.
+	TLSAgain func() (*tls.Config, error)
 	// Dial opens connections; nil for the network.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
@@ -61,6 +67,10 @@ type Client struct {
 	log     *slog.Logger
 	hosts   servers
 
+	tls       anew[*tls.Config] // owned by the goroutine that dials
+	auth      anew[string]      // owned by maintain, as what follows
+	presented string            // what was presented last; the zk client repeats all that was
+
 	mu      sync.Mutex // guards what follows
 	conn    *zk.Conn   // nil before Run and after it
 	link    *link      // the latest connection
@@ -72,7 +82,6 @@ type Client struct {
 	texts   map[string][]byte // what such a node holds; none is nothing
 	made    map[string]int64  // session in which a wish was fulfilled
 	others  map[string]other  // of the wishes, those whose node is another session's
-	known   bool              // the credentials were presented; the zk client repeats them
 	away    bool              // it was said that ZooKeeper is away
 	refusal error             // why the latest attempt gave no session; nil before one failed
 	holds   int               // what must not be given back by closing the session
@@ -109,6 +118,8 @@ func New(c Config, parents []string, l *slog.Logger) *Client {
 	_, chroot, _ := parseServers(c.Servers) // Run refuses an unreadable list
 	return &Client{
 		config: c, chroot: chroot, parents: parents, log: l,
+		tls:     anew[*tls.Config]{"TLS files", c.TLS, c.TLSAgain, false},
+		auth:    anew[string]{"credentials", c.Auth, c.AuthAgain, false},
 		changed: make(chan struct{}),
 		wishes:  map[string]bool{},
 		texts:   map[string][]byte{},
@@ -231,18 +242,6 @@ func (c *Client) hangUp() {
 	if l != nil {
 		l.Close()
 	}
-}
-
-func (c *Client) secure(ctx context.Context, conn net.Conn, address string) (net.Conn, error) {
-	settings := c.config.TLS.Clone()
-	if settings.ServerName == "" {
-		settings.ServerName, _, _ = net.SplitHostPort(address)
-	}
-	secured := tls.Client(conn, settings)
-	if err := secured.HandshakeContext(ctx); err != nil {
-		return nil, errors.Join(fmt.Errorf("TLS handshake: %w", err), conn.Close())
-	}
-	return secured, nil
 }
 
 // refused notes why an attempt gave no session, and logs the first one of an

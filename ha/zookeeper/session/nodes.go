@@ -10,35 +10,6 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// present presents the credentials once; the zk client repeats them by itself.
-func (c *Client) present(ctx context.Context) error {
-	c.mu.Lock()
-	known := c.known
-	c.mu.Unlock()
-	if known || c.config.Auth == "" {
-		return nil
-	}
-	_, err := Call(ctx, c, func(conn *zk.Conn) (struct{}, error) {
-		return struct{}{}, conn.AddAuth("digest", []byte(c.config.Auth))
-	})
-	if err != nil {
-		return fmt.Errorf("present credentials: %w", err)
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.known = true
-	return nil
-}
-
-// ACL is who may use the nodes that we create: everybody, as with Canal, or
-// whoever has our credentials.
-func (c *Client) ACL() []zk.ACL {
-	if c.config.Auth != "" {
-		return zk.AuthACL(zk.PermAll)
-	}
-	return zk.WorldACL(zk.PermAll)
-}
-
 // beat asks the leader something several times in a session timeout, so that the
 // lease is proved again and again, also while nothing else happens. A server that
 // does not bring the leader's answer is left for another one while the lease lasts.
@@ -96,10 +67,10 @@ func (c *Client) tend(ctx context.Context, s State, standing *<-chan zk.Event) e
 	if !s.connected {
 		return nil
 	}
+	if err := c.present(ctx); err != nil {
+		return err
+	}
 	if !s.ready || *standing == nil {
-		if err := c.present(ctx); err != nil {
-			return err
-		}
 		if err := c.prepare(ctx); err != nil {
 			return err
 		}
@@ -165,14 +136,17 @@ func (c *Client) Ensure(ctx context.Context, path string) error {
 	})
 }
 
+// ensure begins at the node itself: those above it may be closed to this user.
 func ensure(path string, create func(path string) error) error {
-	for i := 1; i <= len(path); i++ {
-		if i < len(path) && path[i] != '/' {
-			continue
+	err := create(path)
+	if errors.Is(err, zk.ErrNoNode) && parentOf(path) != "" {
+		if err := ensure(parentOf(path), create); err != nil {
+			return err
 		}
-		if err := create(path[:i]); err != nil && !errors.Is(err, zk.ErrNodeExists) {
-			return fmt.Errorf("create %s: %w", path[:i], err)
-		}
+		err = create(path)
+	}
+	if err != nil && !errors.Is(err, zk.ErrNodeExists) {
+		return fmt.Errorf("create %s: %w", path, err)
 	}
 	return nil
 }
@@ -263,7 +237,7 @@ func asFound(n Node, err error, path string) (Node, bool, error) {
 func explain(err error) error {
 	switch {
 	case errors.Is(err, zk.ErrNoAuth):
-		return fmt.Errorf("%w: the access list of the node does not let this one in: set canal.relay.zookeeper.auth to the credentials that it was made with", err)
+		return fmt.Errorf("%w: the access list of the node does not let this one in: set canal.relay.zookeeper.auth to the credentials that it was made with, or have an administrator change the list", err)
 	case errors.Is(err, zk.ErrAuthFailed):
 		return fmt.Errorf("%w: ZooKeeper does not take canal.relay.zookeeper.auth", err)
 	}

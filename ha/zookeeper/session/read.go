@@ -69,8 +69,8 @@ func Briefly(ctx context.Context, c Config, do func(*Visit) error) error {
 			return fmt.Errorf("connect to ZooKeeper at %s: %w", c.Servers, err)
 		}
 	}
-	if c.Auth != "" {
-		if err := conn.AddAuth("digest", []byte(c.Auth)); err != nil {
+	if auth := client.auth.get(quietly); auth != "" {
+		if err := conn.AddAuth("digest", []byte(auth)); err != nil {
 			return fmt.Errorf("present credentials: %w", err)
 		}
 	}

@@ -25,7 +25,7 @@ type watchKey struct {
 type link struct {
 	conn     net.Conn
 	session  int64
-	auth     string // user:password
+	auth     []string // user:password, all that were presented
 	paused   bool
 	isolated bool
 	watches  map[watchKey]bool

@@ -1,5 +1,7 @@
 package zktest
 
+import "slices"
+
 // answer executes a request of a link's session. The body is empty when code is
 // not codeOK.
 func (s *Server) answer(l *link, op int32, r *reader) (body []byte, code int32) {
@@ -9,7 +11,7 @@ func (s *Server) answer(l *link, op int32, r *reader) (body []byte, code int32) 
 	case opAuth:
 		r.int32()
 		r.string() // always digest
-		l.auth = string(r.buffer())
+		l.auth = append(l.auth, string(r.buffer()))
 		return nil, codeOK
 	case opSync:
 		return appendBuffer(nil, []byte(r.string())), codeOK
@@ -57,7 +59,9 @@ func (s *Server) look(l *link, op int32, r *reader) ([]byte, int32) {
 }
 
 // may reports whether a link's credentials fit a node; there may be none.
-func (l *link) may(n *node) bool { return n == nil || n.auth == "" || n.auth == l.auth }
+func (l *link) may(n *node) bool {
+	return n == nil || len(n.auth) == 0 || slices.ContainsFunc(n.auth, func(one string) bool { return slices.Contains(l.auth, one) })
+}
 
 func (s *Server) list(l *link, op int32, r *reader) ([]byte, int32) {
 	path, watch := r.string(), r.bool()
@@ -94,7 +98,7 @@ func (s *Server) change(l *link, op int32, r *reader) (body []byte, code int32) 
 		}
 		path, code = s.tree.create(path, data, r.int32(), l.session)
 		if scheme == "auth" && code == codeOK {
-			s.tree.nodes[path].auth = l.auth
+			s.tree.nodes[path].auth = slices.Clone(l.auth)
 		}
 		return appendBuffer(nil, []byte(path)), code
 	case opDelete:

@@ -15,8 +15,8 @@ type node struct {
 	ctime, mtime int64 // milliseconds
 	version      int32
 	cversion     int32
-	owner        int64  // session of an ephemeral node
-	auth         string // whose credentials it takes; empty for everybody's
+	owner        int64    // session of an ephemeral node
+	auth         []string // whose credentials it takes; none for everybody's
 	children     map[string]bool
 }
 

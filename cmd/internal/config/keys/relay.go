@@ -28,7 +28,7 @@ var relayKeys = []Key{
 	{"canal.relay.transaction.max.rows", Honoured, ScopeInstance, Number, "100000", "exactly-once: rows at which a Kafka transaction ends", nil},
 	{"canal.relay.transaction.max.bytes", Honoured, ScopeInstance, Size, "16MiB", "exactly-once: bytes of messages at which a Kafka transaction ends", nil},
 	{"canal.relay.zookeeper.auth", Honoured, ScopeProcess, Password, "", "user:password for ZooKeeper's digest scheme; nodes that are made are for that user alone", nil},
-	{"canal.relay.zookeeper.tls.ca", Honoured, ScopeProcess, Path, "", "PEM file of the authorities that ZooKeeper's certificates are checked by, or system; set: connections use TLS", nil},
+	{"canal.relay.zookeeper.tls.ca", Honoured, ScopeProcess, Path, "", "PEM file of the authorities that ZooKeeper's certificates are checked by, or system; set: connections use TLS, for each of which the files are read again", nil},
 	{"canal.relay.zookeeper.tls.certificate", Honoured, ScopeProcess, Path, "", "PEM file of this node's certificate", nil},
 	{"canal.relay.zookeeper.tls.key", Honoured, ScopeProcess, Path, "", "PEM file of its key; blank: it is in the same file", nil},
 	{"canal.relay.zookeeper.tls.server.name", Honoured, ScopeProcess, Text, "", "name that ZooKeeper's certificates bear; blank: that of canal.zkServers", nil},

@@ -245,6 +245,18 @@ func (r *Reader) File(key string) []byte {
 	return b
 }
 
+// FileAgain is the path of the file that a key names, for who reads it anew for
+// each connection, so that a change needs nothing else; empty when it names none.
+func (r *Reader) FileAgain(key string) string {
+	path := strings.TrimPrefix(r.Text(key), "file:")
+	if path == "" {
+		return ""
+	}
+	path = r.Path(path)
+	delete(r.Named, path)
+	return path
+}
+
 // ReadFile reads a file that a setting names in another way than by its value.
 func (r *Reader) ReadFile(path string) ([]byte, error) { return r.Named.read(path) }
 
