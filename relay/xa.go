@@ -82,7 +82,7 @@ func (a *assembler) hold(e *replication.BinlogEvent, text track.Text, trailer in
 		h.events = nil
 		return nil
 	}
-	h.events = append(h.events, heldEvent{e, text, trailer, a.at()})
+	h.events = append(h.events, heldEvent{parse.Keep(e), text, trailer, a.at()})
 	return nil
 }
 

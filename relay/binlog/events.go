@@ -41,7 +41,8 @@ type Handler interface {
 	// Begin opens a stream at a position that stands between transactions.
 	// What was half built of an earlier stream is void.
 	Begin(p position.Position) error
-	// HandleEvent takes one event. Its raw bytes are the handler's to keep.
+	// HandleEvent takes one event. Its raw bytes are the handler's to keep; the
+	// event itself is valid until the next one comes, see parse.Keep.
 	HandleEvent(e *replication.BinlogEvent) error
 	// Idle tells that all bytes received so far have been handled and the
 	// stream is about to wait for more.

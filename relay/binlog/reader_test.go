@@ -15,6 +15,7 @@ import (
 
 	"github.com/canal-relay/canal-relay/relay/binlog"
 	"github.com/canal-relay/canal-relay/relay/binlog/binlogtest"
+	"github.com/canal-relay/canal-relay/relay/binlog/parse"
 	"github.com/canal-relay/canal-relay/relay/binlog/source"
 	"github.com/canal-relay/canal-relay/relay/position"
 	"github.com/canal-relay/canal-relay/relay/schema"
@@ -45,7 +46,7 @@ func (h *recorder) Begin(p position.Position) error { h.began = p; return nil }
 func (h *recorder) Idle() error { h.idle++; return h.check() }
 
 func (h *recorder) HandleEvent(e *replication.BinlogEvent) error {
-	h.events = append(h.events, e)
+	h.events = append(h.events, parse.Keep(e))
 	return h.check()
 }
 

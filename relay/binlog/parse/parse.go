@@ -11,14 +11,12 @@ import (
 	"github.com/canal-relay/canal-relay/relay/binlog/wire"
 )
 
-const dummyTable = 0xFFFFFF // table id of a rows event without rows
-
 // ErrFormat says that the source's settings or its bytes cannot be relayed.
 var ErrFormat = errors.New("the binlog cannot be relayed")
 
 // Parser turns event bytes into events. It belongs to one goroutine.
 type Parser struct {
-	p        *replication.BinlogParser
+	d        *decoder
 	flavor   string
 	format   []byte // the last format event, nil until it was read
 	checksum bool   // events end in a CRC-32
@@ -27,36 +25,23 @@ type Parser struct {
 
 // New returns a parser of a server's events: MySQL's or MariaDB's, in
 // go-mysql's names.
-func New(flavor string) *Parser { return &Parser{p: newParser(flavor, true), flavor: flavor} }
+func New(flavor string) *Parser { return &Parser{d: newDecoder(flavor, true), flavor: flavor} }
 
 // SetFlavor says whose events follow.
 func (p *Parser) SetFlavor(flavor string) {
-	p.flavor = flavor
-	p.p.SetFlavor(flavor)
+	p.flavor, p.d.flavor = flavor, flavor
+	p.d.forget()
 }
 
-func newParser(flavor string, verify bool) *replication.BinlogParser {
-	p := replication.NewBinlogParser()
-	p.SetFlavor(flavor)
-	p.SetVerifyChecksum(verify)
-	p.SetRowsEventDecodeFunc(func(e *replication.RowsEvent, data []byte) error {
-		_, err := e.DecodeHeader(data)
-		if err != nil && e.TableID == dummyTable {
-			return nil
-		}
-		return err
-	})
-	return p
-}
-
-// Parse reads one event; that of a compressed transaction holds a *Payload. An
-// event that cannot be read, or whose type is unknown and not marked ignorable,
-// is ErrFormat.
+// Parse reads one event; that of a compressed transaction holds a *Payload. The
+// event is valid until the next one is read, see Keep; what points into its raw
+// bytes stays so. An event that cannot be read, or whose type is unknown and not
+// marked ignorable, is ErrFormat.
 func (p *Parser) Parse(raw []byte) (*replication.BinlogEvent, error) {
 	if len(raw) > replication.EventHeaderSize && replication.EventType(raw[4]) == replication.TRANSACTION_PAYLOAD_EVENT {
 		return p.open(raw)
 	}
-	e, err := parse(p.p, raw)
+	e, err := p.d.parse(raw)
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +49,7 @@ func (p *Parser) Parse(raw []byte) (*replication.BinlogEvent, error) {
 	case *replication.FormatDescriptionEvent:
 		p.format = raw
 		p.checksum = ev.ChecksumAlgorithm == replication.BINLOG_CHECKSUM_ALG_CRC32
-		p.payload.p = nil
+		p.payload.d = nil
 	case *replication.RotateEvent:
 		if n := len(raw) - replication.BinlogChecksumLength; p.format == nil && len(ev.NextLogName) > replication.BinlogChecksumLength &&
 			crc32.ChecksumIEEE(raw[:n]) == binary.LittleEndian.Uint32(raw[n:]) {
@@ -74,27 +59,6 @@ func (p *Parser) Parse(raw []byte) (*replication.BinlogEvent, error) {
 		}
 	}
 	return e, nil
-}
-
-// parse is Parse for one of go-mysql's parsers.
-func parse(p *replication.BinlogParser, raw []byte) (e *replication.BinlogEvent, err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			e, err = nil, fmt.Errorf("%w: malformed event: %v", ErrFormat, r)
-		}
-	}()
-	if err := believable(raw); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrFormat, err)
-	}
-	e, err = p.Parse(raw)
-	if err != nil {
-		var ee *replication.EventError
-		if errors.As(err, &ee) { // its text holds the whole event: row values
-			return nil, fmt.Errorf("%w: %s of %d bytes that ends at %d: %s", ErrFormat, ee.Header.EventType, ee.Header.EventSize, ee.Header.LogPos, ee.Err)
-		}
-		return nil, fmt.Errorf("%w: %w", ErrFormat, err)
-	}
-	return e, known(e.Header)
 }
 
 // believable looks at the sizes in an event for which go-mysql takes memory

@@ -31,7 +31,7 @@ type Payload struct {
 
 // Events inflates the transaction and hands its events on one by one, so that
 // never more than one of them is held here. Their bytes are the taker's to
-// keep; they have no checksum and no place in the file. The error is ErrFormat,
+// keep, not they themselves (see Keep); they have no checksum and no place in the file. The error is ErrFormat,
 // or what the taker returns.
 func (p *Payload) Events(take func(*replication.BinlogEvent) error) error {
 	return p.parser.payload.events(p, take)
@@ -111,15 +111,15 @@ func number(b []byte) (v uint64, rest []byte, ok bool) {
 
 // inflater is what payloads of one parser share.
 type inflater struct {
-	p     *replication.BinlogParser // of events without checksum; nil until needed
+	d     *decoder // of events without checksum; nil until needed
 	zstd  *zstd.Decoder
 	arena wire.Arena
 }
 
 func (f *inflater) events(p *Payload, take func(*replication.BinlogEvent) error) error {
-	if f.p == nil {
-		f.p = newParser(p.parser.flavor, false)
-		if _, err := parse(f.p, withoutChecksum(p.parser.format)); err != nil {
+	if f.d == nil {
+		f.d = newDecoder(p.parser.flavor, false)
+		if _, err := f.d.parse(withoutChecksum(p.parser.format)); err != nil {
 			return fmt.Errorf("format of a payload's events: %w", err)
 		}
 	}
@@ -139,7 +139,7 @@ func (f *inflater) events(p *Payload, take func(*replication.BinlogEvent) error)
 		if err != nil {
 			return fmt.Errorf("%w: inflate a transaction: %w", ErrFormat, err)
 		}
-		e, err := parse(f.p, raw)
+		e, err := f.d.parse(raw)
 		if err != nil {
 			return err
 		}
