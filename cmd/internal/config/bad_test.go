@@ -77,9 +77,10 @@ func TestBadInput(t *testing.T) {
 			`canal.properties:5: kafka.acks: "some": choose all, -1, 1 or 0`}},
 		{"topic name", nil, []string{"canal.mq.topic = a b"}, []string{
 			`shop/instance.properties:4: canal.mq.topic: "a b" cannot be a topic's name: use letters, digits, dots, dashes and underscores`}},
-		{"destinations", []string{"canal.destinations = shop,../etc,shop"}, nil, []string{
+		{"destinations", []string{"canal.destinations = shop,../etc,shop,\\ue000"}, nil, []string{
 			`canal.properties:5: canal.destinations: "../etc" cannot be the name of a directory and of a ZooKeeper node`,
-			`canal.properties:5: canal.destinations: "shop" is named twice`}},
+			`canal.properties:5: canal.destinations: "shop" is named twice`,
+			`canal.properties:5: canal.destinations: "\ue000" cannot be the name of a directory and of a ZooKeeper node`}},
 		{"expression", []string{"canal.destinations.expr = shop{3-1}"}, nil, []string{
 			`canal.properties:5: canal.destinations.expr: "shop{3-1}": write it as name{1-3}`,
 			`canal.properties:5: canal.destinations.expr: no destination is named and none was found: list their names, or set canal.auto.scan=true and make a directory with an instance.properties for each`}},

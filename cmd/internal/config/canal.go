@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/canal-relay/canal-relay/cmd/internal/config/identity"
 	"github.com/canal-relay/canal-relay/cmd/internal/config/keys"
@@ -274,13 +275,26 @@ func (l *loader) destinations(r *reader) []string {
 		switch {
 		case slices.Contains(out, name):
 			r.Blame(key, "%q is named twice", name)
-		case name == "." || name == ".." || strings.ContainsFunc(name, func(c rune) bool { return c < ' ' || c == '/' || c == '\\' || c == 0x7f }):
-			r.Blame(key, "%q cannot be the name of a directory and of a ZooKeeper node", name)
+		case CheckName(name) != nil:
+			r.Blame(key, "%v", CheckName(name))
 		default:
 			out = append(out, name)
 		}
 	}
 	return out
+}
+
+// CheckName refuses what cannot name a destination: it is the name of a directory,
+// of a ZooKeeper node (org.apache.zookeeper.common.PathUtils.validatePath), and a
+// label of metrics.
+func CheckName(name string) error {
+	odd := func(c rune) bool {
+		return c < ' ' || c == '/' || c == '\\' || c >= 0x7f && c <= 0x9f || c >= 0xd800 && c <= 0xf8ff || c >= 0xfff0 && c <= 0xffff
+	}
+	if name == "." || name == ".." || !utf8.ValidString(name) || strings.ContainsFunc(name, odd) {
+		return fmt.Errorf("%q cannot be the name of a directory and of a ZooKeeper node", name)
+	}
+	return nil
 }
 
 // directories lists those beside canal.properties that hold a destination.

@@ -1,6 +1,7 @@
 package properties
 
 import (
+	"bytes"
 	"fmt"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -30,8 +31,13 @@ func (e *SyntaxError) Error() string { return fmt.Sprintf("line %d: %s", e.Line,
 // blank, a backslash joins lines, \t \n \r \f \uXXXX are escapes and any other
 // backslash is dropped. Properties come in file order, repeated keys included;
 // as in Java the last one counts. A lone backslash as the last line is nothing
-// (Java: an empty key). The error is a *SyntaxError.
+// (Java: an empty key), and a byte order mark of UTF-8, which some editors put in
+// front, is no part of the first key. The error is a *SyntaxError.
 func Parse(text []byte) ([]Property, error) {
+	if bytes.HasPrefix(text, []byte("\xff\xfe")) || bytes.HasPrefix(text, []byte("\xfe\xff")) {
+		return nil, &SyntaxError{1, "the file is in UTF-16: save it as ASCII, with \\uXXXX for other characters"}
+	}
+	text = bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))
 	var out []Property
 	r := lineReader{text: text, line: 1}
 	for r.next() {

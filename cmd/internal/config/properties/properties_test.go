@@ -100,3 +100,16 @@ func escapeAll(s string) string {
 	}
 	return b.String()
 }
+
+// What editors of other systems put in front is not taken for a part of the first key.
+func TestByteOrderMarks(t *testing.T) {
+	got, err := Parse([]byte("\xef\xbb\xbfcanal.port = 1\r\ncanal.ip = x\r\n"))
+	if err != nil || len(got) != 2 || got[0].Key != "canal.port" || got[0].Value != "1" || got[1].Value != "x" {
+		t.Errorf("UTF-8: %+v, %v", got, err)
+	}
+	for _, text := range []string{"\xff\xfea\x00=\x00b\x00", "\xfe\xff\x00a\x00=\x00b"} {
+		if got, err := Parse([]byte(text)); err == nil || !strings.Contains(err.Error(), "line 1: the file is in UTF-16") {
+			t.Errorf("%q: %+v, %v", text, got, err)
+		}
+	}
+}

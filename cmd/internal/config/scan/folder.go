@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"syscall"
 	"time"
 
 	"github.com/canal-relay/canal-relay/cmd/internal/config"
@@ -43,11 +45,21 @@ func (f *Folder) Server(context.Context) (*config.Text, error) {
 	return t, nil
 }
 
-// Names lists the directories that hold a destination.
+// Names lists the directories that hold a destination. One that was there and of
+// which cannot be said now whether it is counts as there: Instance says why.
 func (f *Folder) Names(context.Context) ([]string, error) {
 	names, err := config.Directories(f.dir)
 	if err != nil {
 		return nil, fmt.Errorf("look for destinations: %w", err)
+	}
+	for path := range f.seen {
+		name := filepath.Base(filepath.Dir(path))
+		if path == filepath.Join(f.dir, config.ServerFile) || slices.Contains(names, name) {
+			continue
+		}
+		if _, err := os.Stat(path); err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
+			names = append(names, name)
+		}
 	}
 	return names, nil
 }

@@ -5,6 +5,7 @@ package scan
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/canal-relay/canal-relay/cmd/internal/config"
@@ -119,6 +120,14 @@ func (s *Scanner) lookInstances(ctx context.Context, anew bool) error {
 	if err != nil {
 		return err
 	}
+	odd := map[string]string{}
+	found = slices.DeleteFunc(found, func(name string) bool {
+		err := config.CheckName(name)
+		if err != nil {
+			odd[name] = err.Error() + ": give it another one"
+		}
+		return err != nil
+	})
 	names, err := s.server.Names(found)
 	if err != nil {
 		return err
@@ -151,6 +160,7 @@ func (s *Scanner) lookInstances(ctx context.Context, anew bool) error {
 		}
 	}
 	s.collect()
+	maps.Copy(s.state.Refused, odd)
 	return nil
 }
 

@@ -2,6 +2,7 @@ package scan
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -225,6 +226,86 @@ func TestManyDestinations(t *testing.T) {
 		if changed := after.Instances[name] != i; changed != (name == "d250") {
 			t.Errorf("%s changed: %v", name, changed)
 		}
+	}
+}
+
+// A destination whose directory cannot be looked into is not one that was removed.
+func TestDirectoryThatCannotBeRead(t *testing.T) {
+	f := newFolder(t, serverText)
+	f.write("crm/instance.properties", instanceText)
+	crm := f.look("crm shop").Instances["crm"]
+	dir := filepath.Join(f.dir, "crm")
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("crm", dir); err != nil { // a loop fails for root, too
+		t.Fatal(err)
+	}
+	for range 2 * gone {
+		if s := f.look("-crm crm shop"); s.Instances["crm"] != crm || !strings.Contains(s.Refused["crm"], "crm") {
+			t.Errorf("refused: %v", s.Refused)
+		}
+	}
+	if err := os.Remove(dir); err != nil {
+		t.Fatal(err)
+	}
+	f.look("-crm crm shop") // it may be back in a moment
+	f.look("shop")
+}
+
+// A directory whose name ZooKeeper does not take concerns nobody else.
+func TestOddDirectory(t *testing.T) {
+	f := newFolder(t, serverText)
+	f.look("shop")
+	f.write("bad\xff/instance.properties", instanceText)
+	f.write("crm/instance.properties", instanceText)
+	for range 2 {
+		if s := f.look("-bad\xff crm shop"); s.Server != "" || !strings.Contains(s.Refused["bad\xff"], "cannot be the name") {
+			t.Errorf("server: %q, refused: %v", s.Server, s.Refused)
+		}
+	}
+	if err := os.RemoveAll(filepath.Join(f.dir, "bad\xff")); err != nil {
+		t.Fatal(err)
+	}
+	f.look("crm shop")
+}
+
+// A folder as Kubernetes mounts one: each change is another directory behind a link.
+func TestMountedFolder(t *testing.T) {
+	f := newFolder(t, serverText)
+	f.look("shop")
+	version := func(name, server string, destinations map[string]string) {
+		t.Helper()
+		f.write("..data-"+name+"/canal.properties", server)
+		for d, text := range destinations {
+			f.write("..data-"+name+"/"+d+"/instance.properties", text)
+		}
+		must := func(err error) {
+			t.Helper()
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		must(os.Symlink("..data-"+name, filepath.Join(f.dir, "..tmp")))
+		must(os.Rename(filepath.Join(f.dir, "..tmp"), filepath.Join(f.dir, "..data")))
+		for _, d := range append([]string{"canal.properties"}, slices.Sorted(maps.Keys(destinations))...) {
+			if info, err := os.Lstat(filepath.Join(f.dir, d)); err == nil && info.Mode()&os.ModeSymlink != 0 {
+				continue
+			}
+			must(os.RemoveAll(filepath.Join(f.dir, d)))
+			must(os.Symlink("..data/"+d, filepath.Join(f.dir, d)))
+		}
+	}
+	version("1", serverText, map[string]string{"shop": instanceText, "crm": instanceText})
+	crm := f.look("crm shop").Instances["crm"]
+	version("2", serverText, map[string]string{"shop": instanceText + "canal.mq.partition = 2\n", "crm": instanceText})
+	if s := f.look("crm shop"); s.Instances["crm"] != crm || s.Instances["shop"].Route.Partition != 2 {
+		t.Error("shop has not changed, or crm has")
+	}
+	version("3", serverText, map[string]string{"crm": instanceText})
+	f.look("crm shop")
+	if s := f.look("crm"); s.Instances["crm"] != crm {
+		t.Error("crm has changed")
 	}
 }
 
