@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -113,8 +114,12 @@ func (s sample) counter(d *prometheus.Desc, v float64, labels ...string) {
 }
 
 func (s sample) send(d *prometheus.Desc, kind prometheus.ValueType, v float64, labels []string) {
-	m, err := prometheus.NewConstMetric(d, kind, v, append([]string{s.name}, labels...)...)
-	if err != nil { // a reason that is not UTF-8, say: shown by the page, not here
+	labels = append([]string{s.name}, labels...)
+	for i := range labels { // a reason, or the directory of a destination, may be anything
+		labels[i] = strings.ToValidUTF8(labels[i], "\ufffd")
+	}
+	m, err := prometheus.NewConstMetric(d, kind, v, labels...)
+	if err != nil {
 		m = prometheus.NewInvalidMetric(d, err)
 	}
 	s.ch <- m

@@ -374,3 +374,15 @@ func TestWindow(t *testing.T) {
 		t.Errorf("%d places for %d batches", cap(w.times), put-acked)
 	}
 }
+
+// TestNamesOfAnyBytes: a reason, or a directory's name, that is not UTF-8 is exported all the same.
+func TestNamesOfAnyBytes(t *testing.T) {
+	page := scrape(t, New(), func() []Status {
+		return []Status{{Destination: "bad\xff", State: Failed, Reason: "no \xfe", Refused: "its name"}}
+	})
+	for _, want := range []string{"canal_relay_configuration_refused{destination=\"bad\ufffd\"} 1\n", "{destination=\"bad\ufffd\",reason=\"no \ufffd\"} 1\n"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("%q is missing in %s", want, page)
+		}
+	}
+}
