@@ -33,6 +33,9 @@ type seen struct {
 // whoever writes it may not have come to its end.
 const settle = time.Second
 
+// errFresh says that a file has not been left alone for as long.
+var errFresh = errors.New("it is being written")
+
 // NewFolder returns the files of dir.
 func NewFolder(dir string) *Folder { return &Folder{dir: dir, seen: map[string]*seen{}} }
 
@@ -67,6 +70,9 @@ func (f *Folder) Names(context.Context) ([]string, error) {
 // Instance returns the instance.properties of a destination.
 func (f *Folder) Instance(_ context.Context, name string) (*config.Text, error) {
 	path := filepath.Join(f.dir, name, config.InstanceFile)
+	if info, err := os.Stat(path); err == nil && f.seen[path] == nil && fresh(info) {
+		return nil, errFresh
+	}
 	t, err := f.read(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		delete(f.seen, path)
@@ -78,6 +84,11 @@ func (f *Folder) Instance(_ context.Context, name string) (*config.Text, error) 
 	return t, nil
 }
 
+func fresh(info fs.FileInfo) bool {
+	age := time.Since(info.ModTime())
+	return age >= 0 && age < settle
+}
+
 func (f *Folder) read(path string) (*config.Text, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -85,8 +96,7 @@ func (f *Folder) read(path string) (*config.Text, error) {
 	}
 	last := f.seen[path]
 	if last != nil {
-		age := time.Since(info.ModTime())
-		if last.mod.Equal(info.ModTime()) && last.size == info.Size() || age >= 0 && age < settle {
+		if last.mod.Equal(info.ModTime()) && last.size == info.Size() || fresh(info) {
 			return last.text, nil
 		}
 	}

@@ -4,6 +4,7 @@ package scan
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -18,7 +19,8 @@ type Source interface {
 	// Names lists the destinations.
 	Names(ctx context.Context) ([]string, error)
 	// Instance returns the text of a destination: the same pointer as before
-	// while it has not changed, nil when there is none.
+	// while it has not changed, nil when there is none. Of an error what was found
+	// before stays in force.
 	Instance(ctx context.Context, name string) (*config.Text, error)
 }
 
@@ -76,7 +78,11 @@ const gone = 2
 
 // New returns a scanner for a running node. Nothing is read yet.
 func New(dir string, env func(string) (string, bool), source Source, node *config.Node) *Scanner {
-	return &Scanner{dir: dir, env: env, admin: node.Admin != nil, source: source, node: node, known: map[string]*known{}}
+	s := &Scanner{dir: dir, env: env, admin: node.Admin != nil, source: source, node: node, known: map[string]*known{}}
+	for i := range node.Instances {
+		s.known[node.Instances[i].Name] = &known{instance: &node.Instances[i]}
+	}
+	return s
 }
 
 // Look looks at the configuration once. What cannot be read changes nothing.
@@ -140,6 +146,8 @@ func (s *Scanner) lookInstances(ctx context.Context, anew bool) error {
 		}
 		text, err := s.source.Instance(ctx, name)
 		switch {
+		case errors.Is(err, errFresh): // the next look tells
+			k.missing = 0
 		case err != nil:
 			k.refused = err.Error() // what is in force stays
 			k.judged = false

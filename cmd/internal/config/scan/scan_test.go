@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/canal-relay/canal-relay/cmd/internal/config"
@@ -229,6 +230,31 @@ func TestManyDestinations(t *testing.T) {
 	}
 }
 
+// A new destination waits until its file is written; what the node was started with goes on meanwhile.
+func TestFreshDestination(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) { // so that nothing becomes older meanwhile
+		f := newFolder(t, serverText)
+		node := f.scanner.node
+		f.touch("shop/instance.properties", time.Now())
+		f.write("crm/instance.properties", instanceText)
+		f.touch("crm/instance.properties", time.Now().Add(time.Hour)) // clocks that differ do not hold it back
+		f.write("half/instance.properties", instanceText)
+		f.touch("half/instance.properties", time.Now())
+		if s := f.look("crm shop"); s.Instances["shop"] != node.Instance("shop") || len(s.Refused) > 0 {
+			t.Errorf("shop has changed, or refused: %v", s.Refused)
+		}
+		f.touch("half/instance.properties", time.Now().Add(-2*settle))
+		f.touch("shop/instance.properties", time.Now().Add(-2*settle))
+		if s := f.look("crm half shop"); s.Instances["shop"] != node.Instance("shop") {
+			t.Error("shop has changed")
+		}
+		f.touch("half/instance.properties", time.Now())
+		for range 2 * gone {
+			f.look("crm half shop")
+		}
+	})
+}
+
 // A destination whose directory cannot be looked into is not one that was removed.
 func TestDirectoryThatCannotBeRead(t *testing.T) {
 	f := newFolder(t, serverText)
@@ -311,17 +337,19 @@ func TestMountedFolder(t *testing.T) {
 
 // A file that is being written is left alone for a moment.
 func TestFreshFile(t *testing.T) {
-	f := newFolder(t, serverText)
-	first := f.look("shop").Instances["shop"]
-	f.write("shop/instance.properties", instanceText+"canal.mq.partition = 1\n")
-	f.touch("shop/instance.properties", time.Now())
-	if f.look("shop").Instances["shop"] != first {
-		t.Error("a file that was written a moment ago was read")
-	}
-	f.touch("shop/instance.properties", time.Now().Add(-2*settle))
-	if f.look("shop").Instances["shop"] == first {
-		t.Error("the file was not read after that")
-	}
+	synctest.Test(t, func(t *testing.T) { // so that nothing becomes older meanwhile
+		f := newFolder(t, serverText)
+		first := f.look("shop").Instances["shop"]
+		f.write("shop/instance.properties", instanceText+"canal.mq.partition = 1\n")
+		f.touch("shop/instance.properties", time.Now())
+		if f.look("shop").Instances["shop"] != first {
+			t.Error("a file that was written a moment ago was read")
+		}
+		f.touch("shop/instance.properties", time.Now().Add(-2*settle))
+		if f.look("shop").Instances["shop"] == first {
+			t.Error("the file was not read after that")
+		}
+	})
 }
 
 func TestNoScan(t *testing.T) {
