@@ -106,7 +106,7 @@ func (l *loader) load() *Node {
 	if node == nil {
 		return nil
 	}
-	for _, name := range l.destinations(r) {
+	for _, name := range l.destinations(r, node.Scan > 0) {
 		if i, ok := l.instance(node, name); ok {
 			node.Instances = append(node.Instances, i)
 		}
@@ -244,9 +244,9 @@ func (r *reader) identity() string {
 	return net.JoinHostPort(ip, port)
 }
 
-// destinations lists the names to run: the configured ones and, with
-// canal.auto.scan, every directory with an instance.properties.
-func (l *loader) destinations(r *reader) []string {
+// destinations lists the names to run: the configured ones and, with a scan,
+// every directory with an instance.properties.
+func (l *loader) destinations(r *reader, scan bool) []string {
 	key := "canal.destinations"
 	names := r.List(key)
 	if expr := r.Text("canal.destinations.expr"); expr != "" {
@@ -256,7 +256,6 @@ func (l *loader) destinations(r *reader) []string {
 			r.Blame(key, "%q: %v", expr, err)
 		}
 	}
-	scan := r.Boolean("canal.auto.scan")
 	if scan && l.texts != nil && l.texts.Admin {
 		names = nil // the list is the admin's
 	}

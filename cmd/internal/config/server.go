@@ -105,15 +105,15 @@ func (s *Server) loader(instances map[string]*Text) *loader {
 }
 
 // Names lists the destinations that are to be run if they were found, in their
-// order. The error is Problems.
-func (s *Server) Names(found []string) ([]string, error) {
+// order, by a node that scans for them or does not. The error is Problems.
+func (s *Server) Names(found []string, scan bool) ([]string, error) {
 	instances := make(map[string]*Text, len(found))
 	for _, name := range found {
 		instances[name] = nil
 	}
 	l := s.loader(instances)
 	_, r := l.node()
-	names := l.destinations(r)
+	names := l.destinations(r, scan)
 	if len(l.problems) > 0 && len(names) > 0 {
 		return nil, l.problems
 	}

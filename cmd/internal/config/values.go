@@ -57,7 +57,7 @@ func (l *loader) values() ([]Value, error) {
 		derived["kafka.security.protocol"] = "SASL_PLAINTEXT"
 	}
 	all := r.values(derived, keys.ScopeServer, keys.ScopeProcess)
-	for _, name := range l.destinations(r) {
+	for _, name := range l.destinations(r, node.Scan > 0) {
 		if i, ok := l.instance(node, name); ok {
 			r := l.again(name)
 			all = append(all, r.values(r.derived(node, &i), keys.ScopeInstance)...)

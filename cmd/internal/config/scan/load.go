@@ -81,7 +81,7 @@ func texts(ctx context.Context, dir string, env func(string) (string, bool), sou
 			return nil, err
 		}
 	}
-	names, err := server.Names(found)
+	names, err := server.Names(found, server.Node.Scan > 0)
 	if err != nil {
 		return nil, err
 	}

@@ -134,7 +134,7 @@ func (s *Scanner) lookInstances(ctx context.Context, anew bool) error {
 		}
 		return err != nil
 	})
-	names, err := s.server.Names(found)
+	names, err := s.server.Names(found, true)
 	if err != nil {
 		return err
 	}

@@ -230,6 +230,21 @@ func TestManyDestinations(t *testing.T) {
 	}
 }
 
+// canal.auto.scan=false takes a restart: until then what the scan has found goes on and is followed.
+func TestScanSwitchedOff(t *testing.T) {
+	f := newFolder(t, serverText)
+	f.write("crm/instance.properties", instanceText)
+	crm := f.look("crm shop").Instances["crm"]
+	f.write("canal.properties", strings.Replace(serverText, "scan = true", "scan = false", 1))
+	for range 2 * gone {
+		if s := f.look("crm shop"); s.Instances["crm"] != crm || !slices.Equal(s.Restart, []string{"canal.auto.scan"}) {
+			t.Errorf("restart for %v, crm changed: %v", s.Restart, s.Instances["crm"] != crm)
+		}
+	}
+	f.write("more/instance.properties", instanceText)
+	f.look("crm more shop")
+}
+
 // A new destination waits until its file is written; what the node was started with goes on meanwhile.
 func TestFreshDestination(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // so that nothing becomes older meanwhile
