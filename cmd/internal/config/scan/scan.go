@@ -88,7 +88,12 @@ func New(dir string, env func(string) (string, bool), source Source, node *confi
 // Look looks at the configuration once. What cannot be read changes nothing.
 func (s *Scanner) Look(ctx context.Context) State {
 	s.state.Server = ""
-	anew, err := s.lookServer(ctx)
+	text, err := s.source.Server(ctx)
+	if err != nil { // all of it may be away: then nothing was removed
+		s.state.Server = err.Error()
+		return s.state
+	}
+	anew, err := s.judgeServer(text)
 	if err != nil {
 		s.state.Server = err.Error()
 	}
@@ -101,13 +106,9 @@ func (s *Scanner) Look(ctx context.Context) State {
 	return s.state
 }
 
-// lookServer looks at canal.properties. anew reports whether another one is in
-// force than before.
-func (s *Scanner) lookServer(ctx context.Context) (anew bool, err error) {
-	text, err := s.source.Server(ctx)
-	if err != nil {
-		return false, err
-	}
+// judgeServer judges a canal.properties unless that was done before. anew reports
+// whether another one is in force than before.
+func (s *Scanner) judgeServer(text *config.Text) (anew bool, err error) {
 	if text == s.text && s.server != nil && s.state.Server == "" && !s.server.Files.Changed() {
 		return false, nil
 	}

@@ -230,6 +230,27 @@ func TestManyDestinations(t *testing.T) {
 	}
 }
 
+// A folder that is empty, as the place where a volume was mounted, is not one whose destinations were removed.
+func TestEmptyFolder(t *testing.T) {
+	f := newFolder(t, serverText)
+	f.look("shop")
+	for _, name := range []string{"canal.properties", "shop"} {
+		if err := os.RemoveAll(filepath.Join(f.dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 2 * gone {
+		if s := f.look("shop"); !strings.Contains(s.Server, "canal.properties: no such file") {
+			t.Errorf("server: %q", s.Server)
+		}
+	}
+	f.write("canal.properties", serverText)
+	f.write("shop/instance.properties", instanceText)
+	if s := f.look("shop"); s.Server != "" {
+		t.Errorf("server: %q", s.Server)
+	}
+}
+
 // canal.auto.scan=false takes a restart: until then what the scan has found goes on and is followed.
 func TestScanSwitchedOff(t *testing.T) {
 	f := newFolder(t, serverText)
