@@ -158,7 +158,7 @@ func (b *builder) fill(ctx context.Context, p *parcel) error {
 		}
 	}
 	p.cut(b.origin)
-	p.Resume, p.Rows, p.Count = p.batch.Resume, p.batch.Rows, p.rows
+	p.Resume, p.Rows, p.Tx, p.Count = p.batch.Resume, p.batch.Rows, p.batch.Tx, p.rows
 	p.batch.Built = len(p.arena) + len(p.Messages)*messageBytes
 	if r := float64(len(p.arena)) / float64(max(p.batch.Bytes, 1)); r > b.ratio {
 		b.ratio = r

@@ -73,7 +73,7 @@ type Counter interface {
 	Partitions(ctx context.Context, topic string) (int32, error)
 }
 
-// Ender is a Source that tells where its binlog ends now.
+// Ender is a Source that tells where its binlog ends now, as repeats.Config.End.
 type Ender interface {
 	End(ctx context.Context) (position.Position, error)
 }

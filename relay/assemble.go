@@ -1,7 +1,6 @@
 package relay
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -13,6 +12,7 @@ import (
 	"github.com/canal-relay/canal-relay/relay/binlog/parse"
 	"github.com/canal-relay/canal-relay/relay/binlog/track"
 	"github.com/canal-relay/canal-relay/relay/event"
+	"github.com/canal-relay/canal-relay/relay/half"
 	"github.com/canal-relay/canal-relay/relay/pace"
 	"github.com/canal-relay/canal-relay/relay/position"
 	"github.com/canal-relay/canal-relay/relay/rekey"
@@ -39,10 +39,9 @@ type assembler struct {
 	batch *event.Batch
 	saved time.Time // when a batch with Resume was last queued
 
-	row      uint64 // rows of the open transaction so far
-	sent     uint64 // of these, how many at its start were handed on by an earlier stream
-	skipTx   []byte // the transaction of which that is known; empty for the first one with rows
-	skipRows uint64
+	row  uint64           // rows of the open transaction so far
+	sent uint64           // of these, how many at its start were handed on by an earlier stream
+	half half.Transaction // of which that is known
 
 	txKept []byte // the open transaction's name in the open batch
 	txAt   [2]int // bytes and changes of the open batch where the transaction began; negative when in an earlier one
@@ -95,7 +94,7 @@ func (a *assembler) begin(p position.Position) error {
 	}
 	a.track, a.batch = t, a.r.buf.Fresh()
 	a.row, a.sent, a.txKept = 0, 0, nil
-	a.skipTx, a.skipRows, a.applied, a.skipped = a.r.tx, a.r.rows, false, false
+	a.half, a.applied, a.skipped = half.Transaction{Tx: a.r.tx, Rows: a.r.rows}, false, false
 	clear(a.maps)
 	a.open2pc = nil
 	a.undecided()
@@ -277,9 +276,7 @@ func (a *assembler) open() {
 	a.row, a.sent, a.txKept, a.gtids, a.clock = 0, 0, nil, "", nil
 	a.txAt = [2]int{a.batch.Bytes, len(a.batch.Changes)}
 	a.bounds.pending, a.bounds.held = false, false
-	if a.skipRows > 0 && (len(a.skipTx) == 0 || bytes.Equal(a.skipTx, a.track.Tx)) {
-		a.sent = a.skipRows
-	}
+	a.sent = a.half.Of(a.track.Tx, a.r.d.Unusual, a.r.log)
 	if a.r.c.GTID {
 		a.gtids = string(a.track.AppendGTIDs(nil))
 	}
@@ -289,7 +286,7 @@ func (a *assembler) open() {
 func (a *assembler) ended() error {
 	a.batch.Transactions++
 	if a.sent > 0 && a.row > 0 {
-		a.skipTx, a.skipRows = nil, 0
+		a.half = half.Transaction{}
 	}
 	a.row, a.sent, a.txKept, a.gtids = 0, 0, nil, ""
 	if a.r.c.Isolate {
@@ -349,6 +346,10 @@ func (a *assembler) queue() error {
 		first, last = time.Unix(b.Changes[0].Time, 0), time.Unix(b.Changes[n-1].Time, 0)
 	}
 	resume, open := b.Resume, b.Rows
+	if open > 0 {
+		b.Tx = append([]byte(nil), a.track.Tx...)
+	}
+	tx := b.Tx
 	bytes, transactions, changes := b.Bytes, b.Transactions, len(b.Changes)
 	a.r.batches++
 	b.ID = a.r.batches
@@ -363,10 +364,7 @@ func (a *assembler) queue() error {
 	if !resume.IsZero() {
 		a.r.from, a.saved = resume, time.Now()
 	}
-	a.r.rows, a.r.tx = open, nil
-	if open > 0 {
-		a.r.tx = append([]byte(nil), a.track.Tx...)
-	}
+	a.r.rows, a.r.tx = open, tx
 	a.batch, a.txKept = a.r.buf.Fresh(), nil
 	a.txAt[0], a.txAt[1] = a.txAt[0]-bytes, a.txAt[1]-changes
 	return nil

@@ -92,7 +92,7 @@ func New(c Config, from position.Resume, events binlog.Events, d *metrics.Destin
 	if l == nil {
 		l = slog.New(slog.DiscardHandler)
 	}
-	return &Relay{c: c, events: events, d: d, log: l, buf: buffer.New(c.Memory), from: from.Position, rows: from.Sent, skip: strings.Fields(from.Skip)}
+	return &Relay{c: c, events: events, d: d, log: l, buf: buffer.New(c.Memory), from: from.Position, rows: from.Sent, tx: []byte(from.Tx), skip: strings.Fields(from.Skip)}
 }
 
 // Run streams until the context ends (nil), the files end (io.EOF) or nothing

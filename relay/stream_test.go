@@ -374,6 +374,26 @@ func TestResumeWithinAnEvent(t *testing.T) {
 	}
 }
 
+// TestResumeWithinAnotherTransaction: rows are left out of the transaction that they were of, and not of one that comes in its
+// place on a source that does not have it.
+func TestResumeWithinAnotherTransaction(t *testing.T) {
+	l := binlogtest.NewLog("binlog.000001", 0)
+	l.Transaction("d", "t", []byte("v"), 11, 12, 13)
+	l.Transaction("d", "t", []byte("v"), 21, 22)
+	s := binlogtest.Start(t, "9.7.4", l)
+	s.Define("d", "t", binlogtest.CreateTable)
+	for tx, want := range map[string]int{"": 3, binlogtest.UUID + ":1": 3, "7be1439e-ecaa-11f1-aa2a-02fc00000001:101": 5} {
+		from := position.Resume{Position: position.Position{File: "binlog.000001", Offset: 4}, Sent: 2, Tx: tx}
+		got := rowsOf(follow(t, New(config(t, `d\.t`, reader(t, s, nil)), from, reader(t, s, nil), nil, nil), func(b []seen) bool {
+			rows := rowsOf(b)
+			return len(rows) > 0 && rows[len(rows)-1] == binlogtest.UUID+":2#1"
+		}, nil))
+		if len(got) != want {
+			t.Errorf("two rows of %q were sent: got %v", tx, got)
+		}
+	}
+}
+
 // TestBatchesEndWithTransactions: no transaction that has room in a batch is cut,
 // and a large one ends the last of its batches, since a Kafka transaction can end
 // only where both do.

@@ -56,11 +56,13 @@ var allowed = map[string][]string{
 	"relay/binlog/source":     {"relay/binlog/parse", "relay/binlog/wire", "relay/position"},
 	"relay/binlog":            {"relay/binlog/parse", "relay/binlog/source", "relay/binlog/track", "relay/binlog/wire", "relay/position", "relay/schema"},
 	"relay/binlog/track":      {"relay/position"},
+	"relay/binlog/until":      {"relay/binlog", "relay/position"},
 	"relay/binlog/wire":       {},
 	"relay/buffer":            {"relay/event"},
 	"relay/pace":              {},
 	"relay/outage":            {},
 	"relay/rekey":             {"relay/event"},
+	"relay/half":              {},
 	"mqstarter/kafka/login":   {},
 	"mqstarter/target":        {"mqstarter/route", "relay/event"},
 	"relay/binlog/binlogtest": {
@@ -69,7 +71,7 @@ var allowed = map[string][]string{
 	"relay/event": {"relay/position", "relay/schema", "relay/event/column", "relay/event/jsonb", "relay/event/charset", "relay/event/tablemap"},
 	"relay": {
 		"metrics", "relay/buffer", "relay/binlog", "relay/binlog/parse", "relay/binlog/track", "relay/binlog/wire", "relay/event", "relay/event/charset", "relay/event/column", "relay/filter", "relay/position", "relay/schema", "relay/schema/ddl", "relay/schema/ddl/simple",
-		"relay/event/tablemap", "relay/sqltext", "relay/outage", "relay/pace", "relay/rekey",
+		"relay/event/tablemap", "relay/sqltext", "relay/half", "relay/outage", "relay/pace", "relay/rekey",
 	},
 	"mqstarter/message":         {"relay/event", "relay/position"},
 	"mqstarter/kafka/positions": {"relay/position"},

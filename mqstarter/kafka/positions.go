@@ -96,6 +96,6 @@ func (p *Transactional) judge(r *positions.Record) error {
 
 // positionRecord is the record that goes with a transaction.
 func (p *Transactional) positionRecord(to position.Resume) (*kgo.Record, error) {
-	r := positions.Record{Epoch: p.epoch, ZooKeeper: p.identity, Routing: p.all.own.Routing, Position: to.Position, Sent: to.Sent}
+	r := positions.Record{Epoch: p.epoch, ZooKeeper: p.identity, Routing: p.all.own.Routing, Position: to.Position, Sent: to.Sent, Tx: to.Tx}
 	return r.Kafka(p.record, p.all.own.Topic, p.all.own.Destination)
 }

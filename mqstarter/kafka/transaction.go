@@ -252,7 +252,7 @@ func (t *transaction) add(f *flight) {
 		t.resume = position.Resume{Position: f.parcel.Resume}
 	}
 	if f.parcel.Rows > 0 {
-		t.resume.Sent = f.parcel.Rows
+		t.resume.Sent, t.resume.Tx = f.parcel.Rows, string(f.parcel.Tx)
 	}
 }
 

@@ -113,11 +113,13 @@ func TestPositionGoesWithTheRecords(t *testing.T) {
 	if err != nil || !from.IsZero() {
 		t.Fatalf("first claim: %+v, %v", from, err)
 	}
-	if err := deliver(t, p, parcelOf(100, 0, "a", "b"), parcelOf(200, 2, "c", "d")); err != nil {
+	open := parcelOf(200, 2, "c", "d")
+	open.Tx = []byte("0-1-7")
+	if err := deliver(t, p, parcelOf(100, 0, "a", "b"), open); err != nil {
 		t.Fatal(err)
 	}
 	_, from, err = l.owner(t, 6)
-	want := position.Resume{Position: parcelOf(200, 0).Resume, Sent: 2}
+	want := position.Resume{Position: parcelOf(200, 0).Resume, Sent: 2, Tx: "0-1-7"}
 	if err != nil || fmt.Sprint(from) != fmt.Sprint(want) {
 		t.Errorf("got %+v, %v, want %+v", from, err, want)
 	}

@@ -30,5 +30,6 @@ type Parcel struct {
 	Messages []Message
 	Resume   position.Position // as in event.Batch
 	Rows     uint64            // as in event.Batch
+	Tx       []byte            // as in event.Batch
 	Count    int               // rows that it holds; a statement counts as one
 }

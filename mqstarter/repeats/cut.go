@@ -72,6 +72,15 @@ func (m *mark) within(p position.Position) bool {
 		passed, comparable := m.passed(p)
 		return passed && comparable
 	}
+	if _, number, ok := mariadb(m.at.GTIDs); ok { // another server of its domain may have gone on without it
+		server := m.at.GTIDs[:strings.LastIndexByte(m.at.GTIDs, '-')+1]
+		for one := range strings.SplitSeq(p.GTIDs, ",") {
+			if _, n, ok := mariadb(one); ok && n >= number && strings.HasPrefix(strings.TrimSpace(one), server) {
+				return true
+			}
+		}
+		return false
+	}
 	covered, comparable := position.Position{GTIDs: p.GTIDs}.Covers(m.at)
 	return covered && comparable
 }

@@ -25,7 +25,8 @@ type Config struct {
 	Routing   string // hash of the settings that decide what is sent where
 	FromTopic bool   // rows go to as many partitions as topics have now
 
-	// End asks the source where its binlog ends.
+	// End asks the source where its binlog ends: on MariaDB with the last GTID of
+	// each server in each domain.
 	End func(context.Context) (position.Position, error)
 	// Form is that of protobuf records.
 	Form message.Packet

@@ -24,6 +24,8 @@ type Config struct {
 	Start    Start
 	Fallback time.Duration // how far to step back when another server's position is searched by its time; 0 refuses to search
 	Latest   bool          // when the position was purged, continue at the end of the binlog
+
+	Unusual func(what string) // told of Lost; nil: nobody is
 }
 
 // Standby is how the other server of a pair is reached; the account is the same.

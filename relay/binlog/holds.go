@@ -58,7 +58,7 @@ func (r *Reader) holds(ctx context.Context, p position.Position) error {
 		return err
 	}
 	defer s.Close()
-	if p, err = r.begin(ctx, s, p); err != nil {
+	if p, err = r.begin(ctx, s, p, false); err != nil {
 		return err
 	}
 	if err := s.Scanner(); err != nil {

@@ -87,7 +87,7 @@ func (r *Reader) run(ctx context.Context, from position.Position, h Handler) err
 	if err := s.Usable(r.here()); err != nil {
 		return err
 	}
-	if from, err = r.begin(ctx, s, from); err != nil {
+	if from, err = r.begin(ctx, s, from, true); err != nil {
 		return err
 	}
 	if err := s.Replica(r.here()); err != nil {
@@ -129,8 +129,9 @@ func (o *opening) Idle() error {
 
 // begin settles where the stream starts: the configured start for a zero
 // position; for another server's file position without a usable GTID set, its
-// time.
-func (r *Reader) begin(ctx context.Context, s *source.Conn, from position.Position) (position.Position, error) {
+// time; for a GTID set that the source does not have, what it has of it, which
+// the log is told of with tell.
+func (r *Reader) begin(ctx context.Context, s *source.Conn, from position.Position, tell bool) (position.Position, error) {
 	var err error
 	foreign := r.foreign(ctx, s, from)
 	switch {
@@ -148,6 +149,9 @@ func (r *Reader) begin(ctx context.Context, s *source.Conn, from position.Positi
 				from.Prepared = append(from.Prepared, x)
 			}
 		}
+	}
+	if err == nil {
+		from, err = r.shared(s, from, tell)
 	}
 	at := r.at(s)
 	from.ServerUUID, from.Host, from.Port = at.ServerUUID, at.Host, at.Port

@@ -174,6 +174,7 @@ func TestMariaDB(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := binlogtest.Start(t, "10.11.19-MariaDB-log", binlogtest.Load("maria.000001", b))
+	s.Set("gtid_binlog_state", "0-2-755")
 	h := &recorder{stop: xids(2)}
 	if err := open(t, config(s)).Run(t.Context(), position.Position{GTIDs: "0-2-755"}, h); !errors.Is(err, errStop) {
 		t.Fatal(err)

@@ -99,6 +99,7 @@ type Batch struct {
 	// Rows counts the rows (as Change.Row does) of the transaction that is
 	// still open at the batch's end; 0 when the batch ends with a transaction.
 	Rows uint64
+	Tx   []byte // that transaction, as Change.Tx; not in Arena
 
 	// Alone says that the batch is sent when all before it is acknowledged, and
 	// acknowledged before anything behind it is sent.

@@ -53,10 +53,12 @@ type Saved struct {
 }
 
 // Resume is where a stream continues: after Position, and after the first Sent
-// rows of the transaction that follows it, which readers already have.
+// rows of the transaction that follows it, which readers already have: of Tx, as
+// event.Change.Tx, or, where that is not known, of the first one with rows.
 type Resume struct {
 	Position
 	Sent uint64
+	Tx   string
 	Skip string // as in Saved
 }
 

@@ -43,7 +43,9 @@ func NewStarter(node *config.Node, i *config.Instance, cursor mqstarter.Cursor, 
 		return nil, err
 	}
 	open := func(from position.Resume) (mqstarter.Source, error) {
-		reader, err := binlog.NewReader(i.Source, log)
+		c := i.Source
+		c.Unusual = d.Unusual
+		reader, err := binlog.NewReader(c, log)
 		if err != nil {
 			return nil, err
 		}
@@ -106,12 +108,12 @@ type Source struct {
 	closers []closer
 }
 
-// End asks the server where its binlog ends.
+// End asks the server where its binlog ends, and what it has executed.
 func (s *Source) End(ctx context.Context) (position.Position, error) {
 	if s.server == nil {
 		return position.Position{}, errors.New("files have no server to ask")
 	}
-	return s.server.End(ctx)
+	return s.server.Executed(ctx)
 }
 
 // NewSource builds the relay of one term. definitions and kept may be nil.

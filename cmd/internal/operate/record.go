@@ -128,7 +128,7 @@ func (c *cursorSet) chosen(r *positions.Record, to position.Position) (position.
 	to = to.Keep(r.Position)
 	ahead, _ := to.Covers(r.Position)
 	if back, _ := r.Position.Covers(to); ahead && back {
-		return position.Resume{Position: to, Sent: r.Sent}, nil
+		return position.Resume{Position: to, Sent: r.Sent, Tx: r.Tx}, nil
 	}
 	if !ahead && !c.resend {
 		return position.Resume{}, fmt.Errorf("readers have everything up to %s, and that is not ahead of it: they would get changes again; say --resend if that is meant",

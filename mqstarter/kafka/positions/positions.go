@@ -40,11 +40,12 @@ type Record struct {
 	Routing   string            `json:"routing,omitempty"`   // hash of the routing in force
 	Position  position.Position `json:"position"`
 	Sent      uint64            `json:"sent,omitempty"` // rows of the next transaction that readers have
+	Tx        string            `json:"tx,omitempty"`   // that one, as in header r-pos
 }
 
 // Resume is where a stream goes on behind what readers have.
 func (r *Record) Resume() position.Resume {
-	return position.Resume{Position: r.Position, Sent: r.Sent}
+	return position.Resume{Position: r.Position, Sent: r.Sent, Tx: r.Tx}
 }
 
 // Judge is an error when an owner of an epoch, elected by a ZooKeeper (empty

@@ -226,6 +226,9 @@ func (h *handler) HandleQuery(q string) (*mysql.Result, error) {
 	case strings.HasPrefix(q, "SHOW CREATE DATABASE "):
 		return nil, mysql.NewError(mysql.ER_BAD_DB_ERROR, "Unknown database")
 	}
+	if strings.HasPrefix(q, "SELECT GTID_SUBTRACT(") || strings.HasPrefix(q, "SELECT WAIT_FOR_EXECUTED_GTID_SET(") {
+		return result([]string{"set"}, [][]any{{h.s.variables[q[7:20]]}})
+	}
 	return h.status(q)
 }
 
@@ -255,6 +258,8 @@ func (h *handler) status(q string) (*mysql.Result, error) {
 		return result([]string{"CURRENT_USER()"}, [][]any{{"canal@%"}})
 	case "SELECT @@global.gtid_binlog_pos":
 		return result([]string{"@@global.gtid_binlog_pos"}, [][]any{{""}})
+	case "SELECT @@global.gtid_binlog_state, @@global.gtid_slave_pos, @@global.gtid_binlog_pos":
+		return result([]string{"state", "replayed", "last"}, [][]any{{h.s.variables["gtid_binlog_state"], h.s.variables["gtid_slave_pos"], h.s.variables["gtid_binlog_pos"]}})
 	}
 	return nil, mysql.NewError(mysql.ER_UNKNOWN_ERROR, "not known to binlogtest: "+q)
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/canal-relay/canal-relay/mqstarter/message"
 	"github.com/canal-relay/canal-relay/mqstarter/oversize"
 	"github.com/canal-relay/canal-relay/relay/binlog"
+	"github.com/canal-relay/canal-relay/relay/binlog/until"
 	"github.com/canal-relay/canal-relay/relay/position"
 	"github.com/canal-relay/canal-relay/relay/schema"
 )
@@ -133,7 +134,7 @@ func (r *Reading) run(log *slog.Logger, to mqstarter.Producer) error {
 	open := func(at position.Resume) (mqstarter.Source, error) {
 		at.Position, at.Skip = from, orders.String()
 		kept := readOnly{assembly.NewHistory(i, log)}
-		return assembly.NewSource(i, at, binlog.Until(reader, end), reader, kept, nil, log)
+		return assembly.NewSource(i, at, until.End(reader, end), reader, kept, nil, log)
 	}
 	dial := func() (mqstarter.Producer, error) { return to, nil }
 	if err := mqstarter.New(c, nil, open, dial, nil, log).Run(r.ctx, noEpoch); err != nil {

@@ -1,4 +1,4 @@
-package binlog_test
+package until
 
 import (
 	"context"
@@ -60,7 +60,7 @@ func TestUntil(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got counting
-			err := binlog.Until(c.events, c.end).Run(t.Context(), position.Position{File: "b.000001", Offset: 4}, &got)
+			err := End(c.events, c.end).Run(t.Context(), position.Position{File: "b.000001", Offset: 4}, &got)
 			if !errors.Is(err, c.err) || int(got) != c.want {
 				t.Errorf("%d events, %v; want %d, %v", got, err, c.want, c.err)
 			}

@@ -1,4 +1,5 @@
-package binlog
+// Package until gives the stream of a server an end.
+package until
 
 import (
 	"context"
@@ -7,23 +8,24 @@ import (
 
 	"github.com/go-mysql-org/go-mysql/replication"
 
+	"github.com/canal-relay/canal-relay/relay/binlog"
 	"github.com/canal-relay/canal-relay/relay/position"
 )
 
-// Until gives a server's stream an end, as files have one: behind the event that
+// End gives a server's stream an end, as files have one: behind the event that
 // reaches a file position, Run returns io.EOF.
-func Until(events Events, end position.Position) Events {
+func End(events binlog.Events, end position.Position) binlog.Events {
 	return &until{events, position.Position{File: end.File, Offset: end.Offset}}
 }
 
 type until struct {
-	Events
+	binlog.Events
 	end position.Position
 }
 
 var errReached = errors.New("the end that was asked for")
 
-func (u *until) Run(ctx context.Context, from position.Position, h Handler) error {
+func (u *until) Run(ctx context.Context, from position.Position, h binlog.Handler) error {
 	err := u.Events.Run(ctx, from, &ending{Handler: h, end: u.end, at: position.Position{File: from.File, Offset: from.Offset}})
 	if errors.Is(err, errReached) {
 		return io.EOF
@@ -33,7 +35,7 @@ func (u *until) Run(ctx context.Context, from position.Position, h Handler) erro
 
 // ending is a handler that stops at a position.
 type ending struct {
-	Handler
+	binlog.Handler
 	end, at position.Position
 }
 

@@ -1,0 +1,74 @@
+package binlog_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/canal-relay/canal-relay/relay/binlog"
+	"github.com/canal-relay/canal-relay/relay/binlog/binlogtest"
+	"github.com/canal-relay/canal-relay/relay/position"
+)
+
+// begun notes where a stream begins, and ends it there.
+type begun struct {
+	recorder
+	at position.Position
+}
+
+var errBegun = errors.New("begun")
+
+func (b *begun) Begin(p position.Position) error { b.at = p; return errBegun }
+
+// TestMissingTransactions: a source that lacks what a position names is read from where both have the same, and that is told; one
+// that gives the numbers of lost transactions to new ones is not read.
+func TestMissingTransactions(t *testing.T) {
+	const other = "7be1439e-ecaa-11f1-aa2a-02fc00000001"
+	for _, tt := range []struct {
+		name, version string
+		set           map[string]string
+		from          position.Position
+		want          string // GTIDs where it begins; empty for an error
+		say           string
+		told          bool
+	}{
+		{"another server's", "9.7.4", map[string]string{"GTID_SUBTRACT": other + ":5-6"}, position.Position{GTIDs: other + ":1-6", ServerUUID: other}, other + ":1-6", other + ":5-6", true},
+		{"another server's, told before", "9.7.4", map[string]string{"GTID_SUBTRACT": other + ":5-6"}, position.Position{GTIDs: other + ":1-6", ServerUUID: binlogtest.UUID}, other + ":1-6", "", false},
+		{"its own", "9.7.4", map[string]string{"GTID_SUBTRACT": strings.ToUpper(binlogtest.UUID) + ":7-9"}, position.Position{GTIDs: binlogtest.UUID + ":1-9"}, "", "lost transactions " + strings.ToUpper(binlogtest.UUID) + ":7-9", false},
+		{"went on", "10.11.18-MariaDB", map[string]string{"gtid_binlog_state": "0-1-7,0-2-8", "gtid_binlog_pos": "0-2-8"}, position.Position{GTIDs: "0-1-9"}, "0-1-7", "missing=0-1-9", true},
+		{"is behind", "10.11.18-MariaDB", map[string]string{"gtid_binlog_state": "0-1-7", "gtid_binlog_pos": "0-1-7"}, position.Position{GTIDs: "0-1-9"}, "", "lacks 0-1-9", false},
+		{"has all", "10.11.18-MariaDB", map[string]string{"gtid_binlog_state": "0-1-9,0-2-8", "gtid_binlog_pos": "0-1-9"}, position.Position{GTIDs: "0-1-9"}, "0-1-9", "", false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			one, two := logs()
+			s := binlogtest.Start(t, tt.version, one, two)
+			for name, value := range tt.set {
+				s.Set(name, value)
+			}
+			c := config(s)
+			c.Latest = true // is for purged positions
+			told := ""
+			c.Unusual = func(what string) { told += what }
+			var log bytes.Buffer
+			r, err := binlog.NewReader(c, slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn})))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer r.Close()
+			h := &begun{}
+			err = r.Run(context.Background(), tt.from, h)
+			if (tt.want != "") != errors.Is(err, errBegun) || h.at.GTIDs != tt.want {
+				t.Errorf("began at %q: %v", h.at.GTIDs, err)
+			}
+			if said := log.String() + err.Error(); tt.say != "" && !strings.Contains(said, tt.say) || tt.say == "" && log.Len() > 0 {
+				t.Errorf("said %s", said)
+			}
+			if (told == binlog.Lost) != tt.told {
+				t.Errorf("told %q", told)
+			}
+		})
+	}
+}

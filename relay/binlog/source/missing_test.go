@@ -1,0 +1,25 @@
+package source
+
+import "testing"
+
+func TestCompareDomains(t *testing.T) {
+	for _, tt := range []struct {
+		name, set, state, replayed, last string
+		missing, common                  string
+	}{
+		{"has it", "0-1-9", "0-1-9", "", "0-1-9", "", ""},
+		{"has more", "0-1-9,7-2-1", "7-2-5,0-3-10,0-1-9", "", "0-3-10,7-2-5", "", ""},
+		{"replayed without a binlog", "0-1-9", "", "0-1-9", "", "", ""},
+		{"behind", "0-1-9", "0-1-7", "0-1-7", "0-1-7", "0-1-9", ""},
+		{"went on without it", "0-1-9", "0-1-7,0-2-8", "0-1-7", "0-2-8", "0-1-9", "0-1-7"},
+		{"went on farther than that", "0-1-9", "0-1-7,0-2-30", "", "0-2-30", "0-1-9", "0-1-7"},
+		{"went on, the other domain is there", "0-1-9,7-1-4", "0-1-7,0-2-8,7-1-4", "", "0-2-8,7-1-4", "0-1-9", "0-1-7,7-1-4"},
+		{"one domain is behind, one went on", "0-1-9,7-1-4", "0-1-7,0-2-8,7-1-3", "", "0-2-8,7-1-3", "0-1-9,7-1-4", ""},
+		{"nothing of that server", "0-1-9", "0-2-8", "", "0-2-8", "0-1-9", ""},
+		{"nothing at all", "0-1-9", "", "", "", "0-1-9", ""},
+	} {
+		if m := compareDomains(tt.set, tt.state, tt.replayed, tt.last); m.GTIDs != tt.missing || m.Common != tt.common {
+			t.Errorf("%s: missing %q, in common %q", tt.name, m.GTIDs, m.Common)
+		}
+	}
+}
