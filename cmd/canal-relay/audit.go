@@ -96,7 +96,7 @@ audit could not be made.`,
 }
 
 func (a *auditing) run(ctx context.Context) error {
-	node, _, err := scan.Load(ctx, a.dir, a.env)
+	node, _, err := scan.LoadOne(ctx, a.dir, a.env, a.destination)
 	if err != nil {
 		return usage(err)
 	}

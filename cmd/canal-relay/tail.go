@@ -73,7 +73,7 @@ func (t *tail) run(ctx context.Context) error {
 	case t.limit < 0:
 		return usage(fmt.Errorf("--limit %d: choose 1 or more", t.limit))
 	}
-	node, _, err := scan.Load(ctx, t.dir, t.env)
+	node, _, err := scan.LoadOne(ctx, t.dir, t.env, t.destination)
 	if err != nil {
 		return failed(err)
 	}

@@ -75,7 +75,13 @@ func (n *Node) Instance(name string) *Instance {
 // dots included. Findings tell of every key that was found, and are there even
 // when an error is: it is Problems, all of them. No server is asked.
 func Load(dir string, env func(string) (string, bool)) (*Node, []Finding, error) {
-	return loadFrom(&loader{dir: dir, env: env})
+	return LoadOne(dir, env, "")
+}
+
+// LoadOne is Load for one destination, whatever is wrong with others. When there
+// is none of that name, all are read.
+func LoadOne(dir string, env func(string) (string, bool), name string) (*Node, []Finding, error) {
+	return loadFrom(&loader{dir: dir, env: env, only: name})
 }
 
 func loadFrom(l *loader) (*Node, []Finding, error) {
@@ -94,6 +100,7 @@ type loader struct {
 	dir      string
 	env      func(string) (string, bool)
 	texts    *Texts // nil: they are read from dir
+	only     string // of the destinations, if it is one of them
 	server   *properties.File
 	problems Problems
 	findings []Finding
@@ -106,7 +113,11 @@ func (l *loader) load() *Node {
 	if node == nil {
 		return nil
 	}
-	for _, name := range l.destinations(r, node.Scan > 0) {
+	names := l.destinations(r, node.Scan > 0)
+	if slices.Contains(names, l.only) {
+		names = []string{l.only}
+	}
+	for _, name := range names {
 		if i, ok := l.instance(node, name); ok {
 			node.Instances = append(node.Instances, i)
 		}

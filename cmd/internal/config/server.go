@@ -54,9 +54,9 @@ type Texts struct {
 	Admin bool
 }
 
-// Judge is Load for texts that were read from elsewhere.
-func (t *Texts) Judge(dir string, env func(string) (string, bool)) (*Node, []Finding, error) {
-	return loadFrom(&loader{dir: dir, env: env, texts: t})
+// Judge is LoadOne for texts that were read from elsewhere.
+func (t *Texts) Judge(dir string, env func(string) (string, bool), name string) (*Node, []Finding, error) {
+	return loadFrom(&loader{dir: dir, env: env, texts: t, only: name})
 }
 
 // text is what stands at a path.

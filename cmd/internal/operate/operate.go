@@ -51,7 +51,7 @@ func (c *common) flags(cmd *cobra.Command, destination string) {
 const oneDestination = flags.OneDestination
 
 func (c *common) load(ctx context.Context) (*config.Node, error) {
-	node, _, err := scan.Load(ctx, c.dir, c.Env)
+	node, _, err := scan.LoadOne(ctx, c.dir, c.Env, c.destination)
 	if err != nil {
 		return nil, exit.Usage(err)
 	}

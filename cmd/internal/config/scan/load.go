@@ -13,6 +13,10 @@ import (
 // is to serve may have itself registered. Findings and error are as of
 // config.Load, but for what Canal Admin has to say.
 func Open(ctx context.Context, dir string, env func(string) (string, bool), serve bool) (*config.Node, []config.Finding, *Scanner, error) {
+	return open(ctx, dir, env, serve, "")
+}
+
+func open(ctx context.Context, dir string, env func(string) (string, bool), serve bool, only string) (*config.Node, []config.Finding, *Scanner, error) {
 	a, err := config.ReadAdmin(dir, env)
 	if err != nil {
 		return nil, nil, nil, err
@@ -21,11 +25,11 @@ func Open(ctx context.Context, dir string, env func(string) (string, bool), serv
 	var node *config.Node
 	var findings []config.Finding
 	if a == nil {
-		node, findings, err = config.Load(dir, env)
+		node, findings, err = config.LoadOne(dir, env, only)
 	} else {
 		a.Register = a.Register && serve
 		source = admin.New(*a, NewFolder(dir).Server)
-		node, findings, err = judge(ctx, dir, env, source)
+		node, findings, err = judge(ctx, dir, env, source, only)
 	}
 	if err != nil || node.Scan == 0 {
 		return node, findings, nil, err
@@ -35,7 +39,12 @@ func Open(ctx context.Context, dir string, env func(string) (string, bool), serv
 
 // Load is Open for a command that looks once.
 func Load(ctx context.Context, dir string, env func(string) (string, bool)) (*config.Node, []config.Finding, error) {
-	node, findings, _, err := Open(ctx, dir, env, false)
+	return LoadOne(ctx, dir, env, "")
+}
+
+// LoadOne is Load for a command about one destination, as of config.LoadOne.
+func LoadOne(ctx context.Context, dir string, env func(string) (string, bool), name string) (*config.Node, []config.Finding, error) {
+	node, findings, _, err := open(ctx, dir, env, false, name)
 	return node, findings, err
 }
 
@@ -58,12 +67,12 @@ func Values(ctx context.Context, dir string, env func(string) (string, bool)) ([
 }
 
 // judge reads everything from a source that is not the folder.
-func judge(ctx context.Context, dir string, env func(string) (string, bool), source Source) (*config.Node, []config.Finding, error) {
+func judge(ctx context.Context, dir string, env func(string) (string, bool), source Source, only string) (*config.Node, []config.Finding, error) {
 	all, err := texts(ctx, dir, env, source)
 	if err != nil {
 		return nil, nil, err
 	}
-	return all.Judge(dir, env)
+	return all.Judge(dir, env, only)
 }
 
 func texts(ctx context.Context, dir string, env func(string) (string, bool), source Source) (*config.Texts, error) {
