@@ -15,6 +15,7 @@ import (
 	"github.com/canal-relay/canal-relay/relay/binlog/parse"
 	"github.com/canal-relay/canal-relay/relay/binlog/source"
 	"github.com/canal-relay/canal-relay/relay/binlog/wire"
+	"github.com/canal-relay/canal-relay/relay/binlog/wraps"
 	"github.com/canal-relay/canal-relay/relay/position"
 )
 
@@ -90,6 +91,14 @@ func (r *Reader) run(ctx context.Context, from position.Position, h Handler) err
 	if from, err = r.begin(ctx, s, from, true); err != nil {
 		return err
 	}
+	at := &wraps.Start{Ask: func(query string) ([][]string, error) { return r.ask(ctx, query) }, Log: r.log}
+	if from.GTIDs != "" && s.Server.MariaDB() {
+		files, err := s.Rows("SHOW BINARY LOGS")
+		if err != nil {
+			return err
+		}
+		at.Files(files)
+	}
 	if err := s.Replica(r.here()); err != nil {
 		return err
 	}
@@ -100,7 +109,7 @@ func (r *Reader) run(ctx context.Context, from position.Position, h Handler) err
 		r.log.Info("reading binlog", "source", r.here().Addr, "version", s.Server.Version, "file", from.File, "offset", from.Offset, "gtids", from.GTIDs)
 		return h.Begin(from)
 	}
-	return r.named(ctx, from, stream(s, &opening{Handler: h, begin: begin}))
+	return r.named(ctx, from, stream(s, &opening{Handler: h, begin: begin, at: at}))
 }
 
 // opening is a handler whose stream begins with the first event: the source may
@@ -108,12 +117,18 @@ func (r *Reader) run(ctx context.Context, from position.Position, h Handler) err
 type opening struct {
 	Handler
 	begin func() error // nil when it was called
+	at    *wraps.Start
 }
 
 func (o *opening) HandleEvent(e *replication.BinlogEvent) error {
 	if begin := o.begin; begin != nil {
 		o.begin = nil
 		if err := begin(); err != nil {
+			return err
+		}
+	}
+	if beat := o.at.Before(e); beat != nil {
+		if err := o.Handler.HandleEvent(beat); err != nil {
 			return err
 		}
 	}

@@ -17,8 +17,8 @@ import (
 // Offsets are counted by adding event sizes, because the 32 bits of the header
 // wrap at 4 GiB; the header only corrects for what a server left out of a dump.
 // Where that is more than 2 GiB of one file an offset is too low by a multiple
-// of 4 GiB, unless the server tells it (MySQL does, MariaDB cannot): what has
-// GTIDs goes on by them, and only r-pos of what has none is an offset.
+// of 4 GiB, unless the server tells it: MySQL does, by a heartbeat, and for MariaDB
+// package wraps finds it out.
 type Track struct {
 	File       string // of the event last taken
 	Start, End uint64 // its first byte and the byte behind it
