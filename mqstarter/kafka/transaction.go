@@ -96,7 +96,6 @@ type Transactional struct {
 	identity string
 	last     position.Resume // what readers have
 	began    time.Time       // the latest transaction
-	settled  time.Time       // when the markers of the latest one are probably written
 	queue    chan *flight
 	running  bool
 	failed   error         // why there is no further transaction
@@ -186,7 +185,6 @@ func (p *Transactional) run() {
 	for {
 		select {
 		case f := <-p.queue:
-			time.Sleep(time.Until(p.settled))
 			p.transaction(f)
 		case <-p.live.Done():
 			return
@@ -300,7 +298,8 @@ func (p *Transactional) more(t *transaction) *flight {
 }
 
 // commit adds the position record to the open transaction and commits it.
-// Whatever it returns leaves open whether that was done.
+// Whatever error it returns leaves open whether that was done. It ends when
+// records of another transaction can probably be sent.
 func (p *Transactional) commit(to position.Resume) error {
 	r, err := p.positionRecord(to)
 	if err != nil {
@@ -328,7 +327,9 @@ func (p *Transactional) commit(to position.Resume) error {
 	if err := p.client.EndTransaction(p.live, kgo.TryCommit); err != nil {
 		return fmt.Errorf("commit a Kafka transaction: %w", err)
 	}
-	p.settled = time.Now().Add(settling)
+	// To wait before anything is acknowledged, while all who wait for memory are
+	// still, keeps the timer from being late by the time slices of those who build.
+	time.Sleep(settling)
 	return nil
 }
 
