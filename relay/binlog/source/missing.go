@@ -57,12 +57,13 @@ func (s *Conn) gtids(query string) (string, error) {
 // compareDomains finds the GTIDs of a MariaDB position that are not in a binlog:
 // state has the last one of each server in each domain, replayed is what a replica
 // had executed before it kept a binlog, and last has the last one of each domain.
+// A domain that is in none of them is none of this source's: it takes no notice.
 func compareDomains(set, state, replayed, last string) (m Missing) {
-	had := make(map[string]uint64) // by domain and server
-	newest := make(map[string]string)
+	had := make(map[string]uint64)    // by domain and server
+	newest := make(map[string]string) // server by domain
 	for one := range strings.SplitSeq(replayed+","+state, ",") {
-		if _, server, n, ok := mariaGTID(one); ok {
-			had[server] = max(had[server], n)
+		if domain, server, n, ok := mariaGTID(one); ok {
+			had[server], newest[domain] = max(had[server], n), server
 		}
 	}
 	for one := range strings.SplitSeq(last, ",") {
@@ -74,7 +75,7 @@ func compareDomains(set, state, replayed, last string) (m Missing) {
 	told := true
 	for one := range strings.SplitSeq(set, ",") {
 		domain, server, n, ok := mariaGTID(one)
-		if !ok || had[server] >= n {
+		if _, known := newest[domain]; !ok || !known || had[server] >= n {
 			common = append(common, one)
 			continue
 		}

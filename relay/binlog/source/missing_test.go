@@ -16,7 +16,9 @@ func TestCompareDomains(t *testing.T) {
 		{"went on, the other domain is there", "0-1-9,7-1-4", "0-1-7,0-2-8,7-1-4", "", "0-2-8,7-1-4", "0-1-9", "0-1-7,7-1-4"},
 		{"one domain is behind, one went on", "0-1-9,7-1-4", "0-1-7,0-2-8,7-1-3", "", "0-2-8,7-1-3", "0-1-9,7-1-4", ""},
 		{"nothing of that server", "0-1-9", "0-2-8", "", "0-2-8", "0-1-9", ""},
-		{"nothing at all", "0-1-9", "", "", "", "0-1-9", ""},
+		{"behind since it was set up", "0-1-9", "", "0-1-7", "", "0-1-9", ""},
+		{"nothing at all", "0-1-9", "", "", "", "", ""},
+		{"a domain that was deleted", "0-1-9,5-78-1", "0-1-9", "", "0-1-9", "", ""},
 	} {
 		if m := compareDomains(tt.set, tt.state, tt.replayed, tt.last); m.GTIDs != tt.missing || m.Common != tt.common {
 			t.Errorf("%s: missing %q, in common %q", tt.name, m.GTIDs, m.Common)
