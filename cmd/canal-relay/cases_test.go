@@ -36,8 +36,8 @@ import (
 //	GT-04, 06, 08, 10   TestStackGapsInGTIDs, TestStackTaggedGTIDs, TestStackDomains, TestStackGTIDMode
 //	PC-01        simulation.TestLongOutages, mqstarter.TestFailedSaveIsTriedAgain, zookeeper.TestStackRealServerRefusedSave
 //	PC-04        binlog.TestPurgedNamesWhatIsLeft, TestStackFaultyDestinations, zookeeper.TestCursorIsCanalsAndKeepsTheRest
-//	PC-06        binlog.TestDumpBy: another server's file, and its set; TestStackPromotedReplica
-//	PC-07        relay.TestBeyond4GiB, track.TestOffsetBeyond4GiB, binlog.TestStackHeartbeat
+//	PC-06        binlog.TestDumpBy: another server's file, and its set; TestStackPromotedReplica, TestStackLaggingReplica
+//	PC-07        relay.TestBeyond4GiB, track.TestOffsetBeyond4GiB, wraps.TestStart, binlog.TestStackHeartbeat
 //	PC-10, 11    relay.TestResume, TestStackSchema
 //	PC-13        zookeeper.TestDamagedCursorIsRefusedByName, TestStateOfANewerBuildIsRefused; position.TestDamagedFileIsRefusedByName,
 //	             TestFailedSaveLeavesTheOldFile; TestStackFaultyDestinations, TestStackDiskFull
