@@ -76,6 +76,7 @@ func TestStackCommands(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 			defer cancel()
 			w.must(w.CreateTopic(ctx, w.name, 3))
+			w.patient()
 			conn := w.admin()
 			w.exec(conn, "USE "+w.name, "CREATE TABLE t (id INT PRIMARY KEY)", "INSERT INTO t VALUES (1)")
 			w.start()

@@ -28,6 +28,7 @@ func TestStackDrift(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			w.patient()
 			keys := w.conf.Destinations[w.name]
 			keys["canal.instance.filter.regex"] = w.name + `\.(t|r)`
 			keys["canal.instance.tsdb.url"] = "jdbc:mysql://" + addr + "/" + w.name + "_store"
@@ -52,7 +53,7 @@ func TestStackDrift(t *testing.T) {
 			w.start()
 			w.until(ctx, "what is said of the tables", func() bool {
 				log := w.log(1)
-				return strings.Count(log, "a table is not what its logged changes made of it") == 2 &&
+				return strings.Count(log, "a table is not what its logged changes made of it") >= 2 &&
 					strings.Contains(log, "table="+w.name+".t") && strings.Contains(log, "table="+w.name+".r")
 			})
 			w.exec(conn, "INSERT INTO t VALUES (3, 4, 5)", "INSERT INTO r VALUES (10, 'z', 1)")

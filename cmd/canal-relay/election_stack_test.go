@@ -70,7 +70,7 @@ func TestStackStandby(t *testing.T) {
 		t.Run(server, func(t *testing.T) {
 			w := newWorld(t, server, map[string]string{"canal.instance.detecting.enable": "true", "canal.instance.detecting.sql": "select 1",
 				"canal.instance.detecting.interval.time": "1", "canal.instance.detecting.retry.threshold": "1", "canal.instance.detecting.heartbeatHaEnable": "true"})
-			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 			defer cancel()
 			keys := w.conf.Destinations[w.name]
 			direct := keys["canal.instance.master.address"]
@@ -98,7 +98,7 @@ func TestStackStandby(t *testing.T) {
 // The source ends the older dump, and that is told.
 func TestStackTwins(t *testing.T) {
 	w := newWorld(t, "mysql", nil)
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	conn := w.admin()
 	w.exec(conn, "USE "+w.name, "CREATE TABLE t (id INT PRIMARY KEY)", "INSERT INTO t VALUES (1)")
@@ -117,7 +117,7 @@ func TestStackTwins(t *testing.T) {
 // TestStackBackAndForth, case HA-04: the destination moves ten times from node to node, and flows each time.
 func TestStackBackAndForth(t *testing.T) {
 	w := newWorld(t, "mysql", nil)
-	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute)
 	defer cancel()
 	conn := w.admin()
 	w.exec(conn, "USE "+w.name, "CREATE TABLE t (id INT PRIMARY KEY)")
@@ -130,7 +130,7 @@ func TestStackBackAndForth(t *testing.T) {
 		if i%2 == 0 {
 			w.stop(node)
 		} else {
-			_ = node.Stop(syscall.SIGKILL, 5*time.Second)
+			_ = node.Stop(syscall.SIGKILL, 30*time.Second)
 		}
 		w.active(ctx)
 		w.exec(conn, fmt.Sprintf("INSERT INTO t VALUES (%d)", i))

@@ -42,6 +42,7 @@ func TestStackFaultyDestinations(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 			defer cancel()
 			w := newWorld(t, server, nil)
+			w.patient()
 			conn := w.admin()
 			w.exec(conn, "USE "+w.name, "CREATE TABLE t (id INT PRIMARY KEY)", "INSERT INTO t VALUES (1)")
 			all := faults(w)
@@ -179,7 +180,8 @@ func (w *world) until(ctx context.Context, what string, done func() bool) {
 	}
 }
 
-func (w *world) awaitFailure(ctx context.Context, n *local.Node, name string, want *regexp.Regexp) {
+// awaitFailure waits until a destination has failed as wanted, and returns the reason, which is not shown while it tries again.
+func (w *world) awaitFailure(ctx context.Context, n *local.Node, name string, want *regexp.Regexp) (reason string) {
 	w.Helper()
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
@@ -190,6 +192,7 @@ func (w *world) awaitFailure(ctx context.Context, n *local.Node, name string, wa
 		}
 		return want.MatchString(last.Reason) || last.State == "failed" && w.mismatch(last, want)
 	})
+	return last.Reason
 }
 
 func (w *world) mismatch(s state, want *regexp.Regexp) bool {
@@ -246,10 +249,10 @@ func (w *world) metricsTell(ctx context.Context, n *local.Node, all map[string]f
 			return err == nil && bytes.Contains(series, []byte(want))
 		})
 	}
-	page, err := n.Get(ctx, "/")
-	if err != nil || !bytes.Contains(page, []byte("GRANT REPLICATION SLAVE")) {
-		w.Errorf("the page does not tell: %v\n%s", err, page)
-	}
+	w.until(ctx, "the reason on the page", func() bool { // not while it tries again
+		page, err := n.Get(ctx, "/")
+		return err == nil && bytes.Contains(page, []byte("GRANT REPLICATION SLAVE"))
+	})
 }
 
 // nothingWritten: what failed has written neither to its topic nor to its cursor.
@@ -282,7 +285,7 @@ func (w *world) loggedOnce(all map[string]fault) {
 		began, failed, other := 0, 0, 0
 		for line := range strings.Lines(string(log)) {
 			switch {
-			case !strings.Contains(line, "destination="+w.name+name+" "):
+			case !strings.Contains(line, "destination="+w.name+name+" ") || strings.Contains(line, tooLate):
 			case strings.Contains(line, `msg="term started"`):
 				began++
 			case strings.Contains(line, `msg="term failed"`):

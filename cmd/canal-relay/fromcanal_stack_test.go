@@ -28,7 +28,7 @@ func TestStackFromCanal(t *testing.T) {
 	for server, gtidon := range map[string]string{"mysql": "true", "mariadb": "false"} {
 		t.Run(server, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, server, map[string]string{"canal.instance.gtidon": gtidon})
+			w := newWorld(t, server, map[string]string{"canal.instance.gtidon": gtidon, "canal.relay.takeover.delay": "200ms"}) // Canal takes what it gave up back after five seconds
 			ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 			defer cancel()
 			conn := w.admin()
@@ -89,7 +89,7 @@ type canalNode struct {
 	source  *client.Conn
 	gtid    bool // its cursors have GTIDs
 	address string
-	waits   time.Duration // before it takes what another one gave up
+	waits   time.Duration // before it takes what another one gave up: less than Canal, so that it comes in time on a busy machine
 	conn    *zk.Conn
 	ended   chan struct{}
 }
@@ -98,7 +98,7 @@ func (w *world) canal(source *client.Conn, gtid bool) *canalNode {
 	w.Helper()
 	port, err := local.FreePort()
 	w.must(err)
-	c := &canalNode{world: w, source: source, gtid: gtid, waits: 5 * time.Second, address: fmt.Sprintf("127.0.0.1:%d", port)}
+	c := &canalNode{world: w, source: source, gtid: gtid, waits: 2 * time.Second, address: fmt.Sprintf("127.0.0.1:%d", port)}
 	w.Cleanup(func() {
 		if c.conn != nil {
 			c.stop()
@@ -136,17 +136,20 @@ func (c *canalNode) run() {
 	}
 	go func(conn *zk.Conn) {
 		defer close(c.ended)
+		pause := waits
 		for {
 			data, stat, changed, err := conn.GetW(running)
 			switch {
 			case err == zk.ErrNoNode:
-				time.Sleep(waits)
+				time.Sleep(pause)
+				pause = waits
 				_ = c.make(running, own, zk.FlagEphemeral)
 				continue
 			case err != nil:
 				return // stopped
 			case stat.EphemeralOwner == conn.SessionID() && strings.Contains(string(data), `"active":false`):
 				_ = conn.Delete(running, -1)
+				pause = 5 * time.Second
 				continue
 			}
 			if event := <-changed; event.Err != nil {

@@ -20,7 +20,7 @@ func TestStackGTIDMode(t *testing.T) {
 	for _, gtid := range []string{"false", "true"} {
 		t.Run("gtidon_"+gtid, func(t *testing.T) {
 			w := newWorld(t, "mysql", map[string]string{"canal.instance.gtidon": gtid})
-			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 			defer cancel()
 			conn := w.admin()
 			w.exec(conn, "USE "+w.name, "CREATE TABLE t (id INT PRIMARY KEY)")

@@ -264,6 +264,11 @@ func (w *world) deny(ctx context.Context, user string) (allow func()) {
 	made, err := kadm.NewClient(cl).CreateACLs(ctx, rule)
 	w.must(err)
 	w.must(made[0].Err)
+	w.until(ctx, "the rule", func() bool { // the broker heeds it a moment later
+		rules, err := kadm.NewClient(cl).DescribeACLs(ctx, rule)
+		w.must(err)
+		return len(rules) == 1 && len(rules[0].Described) == 1
+	})
 	return func() {
 		gone, err := kadm.NewClient(cl).DeleteACLs(ctx, rule)
 		w.must(err)

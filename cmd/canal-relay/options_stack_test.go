@@ -58,7 +58,7 @@ func (w *world) inShort(r *kgo.Record) string {
 func TestStackOptions(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "mysql", nil)
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	counted := w.name + "counted"
 	second := maps.Clone(w.conf.Destinations[w.name])
@@ -68,11 +68,13 @@ func TestStackOptions(t *testing.T) {
 		"canal.relay.topic.partitions": "3", "canal.relay.topic.replication": "1", "canal.relay.record.key": "pk", "canal.relay.pk.update": "split",
 		"canal.relay.heartbeat.interval": "1s", "canal.instance.get.ddl.isolation": "true", "canal.instance.filter.regex": w.name + `\.t`})
 	w.conf.Destinations[counted] = second
+	w.patient()
 	w.conf.Server["canal.mq.database.hash"] = "false"
 	w.must(w.CreateTopic(ctx, counted, 2))
 	t.Cleanup(func() { _ = w.DeleteTopic(context.Background(), counted) })
 	conn := w.admin()
 	w.exec(conn, "USE "+w.name)
+	began := time.Now()
 	node := w.start()
 	w.active(ctx)
 	w.until(ctx, "the topic is made", func() bool { return w.partitions(ctx, w.name) == 3 })
@@ -97,7 +99,7 @@ func TestStackOptions(t *testing.T) {
 	})
 	w.keyedAndSplit(all)
 	w.barrier(all)
-	w.beats(all)
+	w.beats(all, began)
 }
 
 // keyedAndSplit: hash("1") is 49, "2" 50, "7" 55, "42" 1662; three partitions.
@@ -151,10 +153,11 @@ func (w *world) barrier(all []*kgo.Record) {
 	}
 }
 
-// beats: heartbeats come at their interval, where statements go.
-func (w *world) beats(all []*kgo.Record) {
+// beats: heartbeats go where statements go, and no more of them than one a second and a term. They may stand closer together
+// than they were made: a busy broker writes them late.
+func (w *world) beats(all []*kgo.Record, began time.Time) {
 	w.Helper()
-	var last time.Time
+	beats := 0
 	for _, r := range all {
 		text := w.inShort(r)
 		if !strings.HasPrefix(text, "beat") {
@@ -163,10 +166,10 @@ func (w *world) beats(all []*kgo.Record) {
 		if want := fmt.Sprintf("beat %s %s @0", w.name, w.name); text != want || len(r.Value) > 0 {
 			w.Errorf("%s with %q, want %s", text, r.Value, want)
 		}
-		if gap := r.Timestamp.Sub(last); gap < 500*time.Millisecond {
-			w.Errorf("a heartbeat comes %v after another", gap)
-		}
-		last = r.Timestamp
+		beats++
+	}
+	if took := time.Since(began); beats > int(took/time.Second)+2 {
+		w.Errorf("%d heartbeats in %v", beats, took)
 	}
 }
 
@@ -185,6 +188,7 @@ func (w *world) pacedAndCounted(ctx context.Context, topic string, node *local.N
 	}
 	arrive(`INSERT 1 {"name":"a","id":"1"} @1`, `INSERT 2 {"name":"b","id":"2"} @0`, `INSERT 7 {"name":null,"id":"7"} @1`, `UPDATE 42 {"name":"b","id":"42"} @0`, "DDL CREATE  @0", "DELETE 7 ")
 	w.widen(topic)
+	w.until(ctx, "four partitions", func() bool { return w.partitions(ctx, topic) == 4 })
 	pause, resume := []string{"pause", "--conf", node.Dir, "--destination", topic}, []string{"resume", "--conf", node.Dir, "--destination", topic}
 	const keeps = "the source keeps its position for "
 	if code, out, errs := command(pause...); code != 0 || !strings.Contains(out, keeps) {

@@ -35,6 +35,7 @@ func TestStackAwayAtStart(t *testing.T) {
 	w := newWorld(t, "mysql", nil)
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
+	w.patient()
 	conn := w.admin()
 	w.exec(conn, "USE "+w.name, "CREATE TABLE t (id INT PRIMARY KEY)", "INSERT INTO t VALUES (1)")
 	t.Cleanup(func() { w.servers("up", "zookeeper", "kafka") })

@@ -34,6 +34,7 @@ func TestStackProtobuf(t *testing.T) {
 				if err := w.CreateTopic(ctx, w.name, 3); err != nil {
 					t.Fatal(err)
 				}
+				w.patient()
 				node := w.start()
 				conn := w.admin()
 				path := w.ownBinlog(conn, func() { w.mixed(conn, server) })

@@ -60,6 +60,7 @@ func (w *world) lines(path string, values map[string]string) {
 func TestStackReload(t *testing.T) {
 	w := newWorld(t, "mysql", nil)
 	w.conf.Server["canal.auto.scan"], w.conf.Server["canal.auto.scan.interval"] = "true", "1"
+	w.patient()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	conn := w.admin()
@@ -100,7 +101,7 @@ func TestStackReload(t *testing.T) {
 	broken["canal.instance.filter.regex"] = "("
 	w.lines(path, broken)
 	await("the refusal", func(f followed) bool {
-		return f.State == "active" && strings.Contains(f.Refused, "canal.instance.filter.regex") && f.Terms == 2
+		return f.State == "active" && strings.Contains(f.Refused, "canal.instance.filter.regex") && f.Terms >= 2
 	})
 	if page, err := node.Get(ctx, "/metrics"); err != nil || !strings.Contains(string(page), `canal_relay_configuration_refused{destination="`+other+`"} 1`) {
 		t.Errorf("the metrics do not tell of the refusal: %v", err)
@@ -133,9 +134,8 @@ func TestStackReload(t *testing.T) {
 	if f := w.shown(ctx, node, w.name); f.Terms != 1 || f.State != "active" || f.Refused != "" {
 		t.Errorf("the other destination was touched: %+v", f)
 	}
-	if changes, repeats := w.prove(ctx, conn); repeats > 0 {
-		t.Errorf("%d of %d changes sent twice", repeats, changes)
-	}
+	_, repeats := w.prove(ctx, conn)
+	w.nothingTwice(repeats)
 }
 
 func must(text []byte, err error) []byte {
@@ -187,7 +187,6 @@ func TestStackPause(t *testing.T) {
 		t.Errorf("resumed from %+v", done)
 	}
 	w.mark(ctx, 1)
-	if changes, repeats := w.prove(ctx, conn); repeats > 0 {
-		t.Errorf("%d of %d changes sent twice", repeats, changes)
-	}
+	_, repeats := w.prove(ctx, conn)
+	w.nothingTwice(repeats)
 }

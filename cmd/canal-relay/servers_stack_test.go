@@ -108,7 +108,7 @@ func (w *world) widen(topic string) {
 
 func (w *world) zookeeper() *zk.Conn {
 	w.Helper()
-	conn, _, err := zk.Connect([]string{w.ZooKeeper}, 10*time.Second, zk.WithLogInfo(false))
+	conn, _, err := zk.Connect([]string{w.ZooKeeper}, 30*time.Second, zk.WithLogInfo(false))
 	w.must(err)
 	return conn
 }

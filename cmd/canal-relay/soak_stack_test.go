@@ -265,7 +265,7 @@ func (s *soak) settled(ctx context.Context) {
 
 // kill kills a node and starts another one in its place.
 func (s *soak) kill(at *slot) {
-	_ = at.node.Stop(syscall.SIGKILL, 5*time.Second)
+	_ = at.node.Stop(syscall.SIGKILL, 30*time.Second)
 	s.launch(at)
 }
 
@@ -277,7 +277,7 @@ func (s *soak) disturb(ctx context.Context, kind string, owner *slot) (mend func
 	case "SIGKILL":
 		s.kill(owner)
 	case "SIGTERM":
-		if err := owner.node.Stop(syscall.SIGTERM, 15*time.Second); err != nil {
+		if err := owner.node.Stop(syscall.SIGTERM, 30*time.Second); err != nil {
 			s.Errorf("SIGTERM: %v", err)
 		}
 		s.launch(owner)

@@ -13,6 +13,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -188,21 +189,45 @@ func TestStackFailover(t *testing.T) {
 // nothingTwice: a topic was read back at each take-over. On a machine that is too busy for that repeats are allowed, and said.
 func (w *world) nothingTwice(repeats int) {
 	w.Helper()
-	const late = "the end of a topic cannot be read"
-	logs, err := filepath.Glob(filepath.Join(w.dir, "node*.log"))
-	w.must(err)
-	for _, path := range logs {
-		text, err := os.ReadFile(path)
-		w.must(err)
-		if bytes.Contains(text, []byte(late)) {
-			w.Logf("%s: %s", path, late)
-			return
-		}
-	}
-	if repeats > 0 {
+	if repeats > 0 && !w.late() {
 		w.Errorf("%d changes were sent twice", repeats)
 	}
 }
+
+const tooLate = "the end of a topic cannot be read"
+
+// late reports whether a node said that it could not read a topic back in the second that it has for that. What stands there
+// behind the stored position is then sent again.
+func (w *world) late() bool {
+	w.Helper()
+	logs, err := filepath.Glob(filepath.Join(w.dir, "node*.log"))
+	w.must(err)
+	return slices.ContainsFunc(logs, func(path string) bool {
+		text, err := os.ReadFile(path)
+		w.must(err)
+		return bytes.Contains(text, []byte(tooLate))
+	})
+}
+
+// same reports whether the topic has what it should have: with repeats where a node was late.
+func (w *world) same(got, want []string) bool {
+	w.Helper()
+	return slices.Equal(got, want) || w.late() && slices.Equal(firsts(got), firsts(want))
+}
+
+// firsts are the texts that were not there before.
+func firsts(texts []string) (some []string) {
+	for _, text := range texts {
+		if !slices.Contains(some, text) {
+			some = append(some, text)
+		}
+	}
+	return some
+}
+
+// patient lets the nodes keep what they own while the machine stands still for a while. It is for tests in which no node is
+// killed or cut off: a lost lease would only be noise there.
+func (w *world) patient() { w.conf.Server["canal.relay.session.timeout"] = "30s" }
 
 // fault does something to the active node, once it is at work, and starts another one in its place.
 func (w *world) fault(ctx context.Context, do func(*local.Node)) {

@@ -18,6 +18,7 @@ func TestStackTopicMadeAnew(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	w := newWorld(t, "mysql", map[string]string{"canal.relay.topic.create": "never"})
+	w.patient()
 	keys := w.conf.Destinations[w.name]
 	keys["canal.mq.partitionsNum"], keys["canal.mq.partitionHash"] = "6", `.*\..*:$pk$`
 	w.must(w.CreateTopic(ctx, w.name, 6))

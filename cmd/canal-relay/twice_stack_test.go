@@ -33,6 +33,7 @@ func TestStackSameThingTwice(t *testing.T) {
 			if err := w.CreateTopic(ctx, w.name, partitions); err != nil {
 				t.Fatal(err)
 			}
+			w.patient()
 			node := w.start()
 			conn := w.admin()
 			common, odd := valueTypes(server, time.UTC)

@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -47,7 +46,7 @@ func TestStackXA(t *testing.T) {
 			w.exec(conn, "XA COMMIT '"+w.name+"now'", "XA START '"+w.name+"one'", "INSERT INTO t VALUES (41, 'b')", "XA END '"+w.name+"one'",
 				"XA COMMIT '"+w.name+"one' ONE PHASE", "INSERT INTO t VALUES (4, '')")
 			want := []string{"1", "2", "XAROLLBACK", "3", "30", "31", "XACOMMIT", "10", "11", "11", "XACOMMIT", "40", "XACOMMIT", "41", "4"}
-			if got := w.ids(ctx, 4); !slices.Equal(got, want) {
+			if got := w.ids(ctx, 4); !w.same(got, want) {
 				t.Errorf("the topic has %v\nwant %v", got, want)
 			}
 			w.until(ctx, "a stored position without them", func() bool { return len(w.undecided()) == 0 })

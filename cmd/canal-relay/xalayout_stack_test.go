@@ -25,6 +25,7 @@ func TestStackXALayout(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 			defer cancel()
 			w := newWorld(t, server, nil)
+			w.patient()
 			w.must(w.CreateTopic(ctx, w.name, 1))
 			if server == "mysql" {
 				w.exec(w.admin(), "SET PERSIST binlog_transaction_compression = ON")

@@ -26,7 +26,7 @@ func TestStackSecuredZooKeeper(t *testing.T) {
 	for _, clients := range []string{"none", "need"} {
 		t.Run(clients, func(t *testing.T) {
 			w := newWorld(t, "mysql", nil)
-			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 			defer cancel()
 			z := w.secureZooKeeper(clients)
 			w.conf.Server["canal.relay.session.timeout"] = "30s" // a busy machine may take long to connect again

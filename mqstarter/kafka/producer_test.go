@@ -305,10 +305,14 @@ func TestBrokerAwayAtStart(t *testing.T) {
 	p, log := producer(t, []string{fmt.Sprintf("127.0.0.1:%d", port)}, nil)
 	claimed := make(chan error, 1)
 	go func() { _, err := p.Claim(t.Context(), 1); claimed <- err }()
-	select {
-	case err := <-claimed:
-		t.Fatalf("the claim ended without a broker: %v", err)
-	case <-time.After(2 * time.Second):
+	for limit := time.After(time.Minute); log.count("Kafka does not answer") == 0; {
+		select {
+		case err := <-claimed:
+			t.Fatalf("the claim ended without a broker: %v", err)
+		case <-limit:
+			t.Fatal("the absence was not logged")
+		case <-time.After(10 * time.Millisecond):
+		}
 	}
 	cluster(t, kfake.Ports(port), kfake.SeedTopics(1, "changes"))
 	select {

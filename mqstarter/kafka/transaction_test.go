@@ -73,7 +73,7 @@ func deliver(t *testing.T, p *Transactional, parcels ...*message.Parcel) error {
 	for range parcels {
 		select {
 		case last = <-results:
-		case <-time.After(20 * time.Second):
+		case <-time.After(time.Minute):
 			t.Fatal("a parcel is not settled")
 		}
 	}
@@ -89,7 +89,7 @@ func committed(t *testing.T, c *kfake.Cluster, topic string, until string) []str
 		t.Fatal(err)
 	}
 	defer cl.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	var all []string
 	for ctx.Err() == nil {

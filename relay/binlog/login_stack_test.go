@@ -265,7 +265,11 @@ func TestStackSideConnection(t *testing.T) {
 		}
 		for range 3 {
 			ask()
-			s.exec("KILL " + s.text("SELECT id"+side+s.user+"'"))
+			id := s.text("SELECT id" + side + s.user + "'")
+			s.exec("KILL " + id)
+			for s.text("SELECT COUNT(*) FROM information_schema.processlist WHERE id = "+id) != "0" && ctx.Err() == nil {
+				time.Sleep(20 * time.Millisecond)
+			}
 		}
 		usual := s.text("SELECT @@global.wait_timeout")
 		s.exec("SET GLOBAL wait_timeout = 1")
