@@ -56,7 +56,7 @@ func (r *Reader) settle(ctx context.Context, from position.Position) {
 func (r *Reader) watched(ctx context.Context, from position.Position, h Handler) error {
 	limited, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	d := &detector{r: r, answered: make(chan struct{}, 1), ended: make(chan struct{})}
+	d := &detector{r: r, answered: make(chan time.Time, 1), ended: make(chan struct{})}
 	go func() {
 		defer close(d.ended)
 		if d.run(limited) {
@@ -65,13 +65,13 @@ func (r *Reader) watched(ctx context.Context, from position.Position, h Handler)
 	}()
 	err := r.attempt(limited, from, h)
 	if r.c.Detect.Switch && r.pair[1].Addr != "" && broken(err) {
-		select {
-		case <-d.answered: // of an answer before the break
-		default:
-		}
-		select {
-		case <-limited.Done():
-		case <-d.answered:
+		broke := time.Now()
+		for asked := broke; !asked.After(broke); { // what was asked before says nothing of the break
+			select {
+			case <-limited.Done():
+				asked = time.Now()
+			case asked = <-d.answered:
+			}
 		}
 	}
 	switched := errors.Is(context.Cause(limited), errSwitched)
@@ -100,8 +100,8 @@ func broken(err error) bool {
 // detector asks a source whether it answers.
 type detector struct {
 	r        *Reader
-	failures atomic.Int64  // in a row
-	answered chan struct{} // holds a token after an answer
+	failures atomic.Int64   // in a row
+	answered chan time.Time // when that was asked which was answered lately
 	ended    chan struct{}
 }
 
@@ -116,6 +116,7 @@ func (d *detector) run(ctx context.Context) bool {
 	tick := time.NewTicker(d.r.c.Detect.Every)
 	defer tick.Stop()
 	for {
+		asked := time.Now()
 		err := d.ask(ctx, &s)
 		switch {
 		case ctx.Err() != nil:
@@ -123,7 +124,7 @@ func (d *detector) run(ctx context.Context) bool {
 		case err == nil:
 			d.failures.Store(0)
 			select {
-			case d.answered <- struct{}{}:
+			case d.answered <- asked:
 			default:
 			}
 		case d.failures.Add(1) == int64(d.r.c.Detect.Threshold)+1:
