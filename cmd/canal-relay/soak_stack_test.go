@@ -234,13 +234,14 @@ func (s *soak) fault(ctx context.Context, kind string, inside, near bool) {
 		}
 		if next := s.owner(ctx); near {
 			s.again(ctx, next)
+			done.kind += ", twice" // two sessions end, one after the other
 		}
 	}
 	mend()
 	s.settled(ctx)
 	done.gap = s.watch.longest().length
 	s.done = append(s.done, done)
-	s.Logf("fault %d: %s: %v without a record; inside %v", len(s.done), kind, done.gap.Round(time.Millisecond), done.inside)
+	s.Logf("fault %d: %s: %v without a record; inside %v", len(s.done), done.kind, done.gap.Round(time.Millisecond), done.inside)
 }
 
 // again kills the node that has just taken over.
@@ -352,7 +353,7 @@ func (s *soak) tell() {
 		g := gaps[kind]
 		slices.Sort(g)
 		at := func(part int) time.Duration { return g[(len(g)-1)*part/100].Round(time.Millisecond) }
-		s.Logf("%-18s %3d faults, without a record: median %v, 90 %% %v, longest %v", kind, len(g), at(50), at(90), at(100))
+		s.Logf("%-20s %3d faults, without a record: median %v, 90 %% %v, longest %v", kind, len(g), at(50), at(90), at(100))
 	}
 	n := len(s.done)
 	s.Logf("%d faults, %d inside a transaction of several batches, %d within 200 ms of a take-over", n, inside, near)
