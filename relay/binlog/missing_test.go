@@ -35,9 +35,11 @@ func TestMissingTransactions(t *testing.T) {
 		say           string
 		told          bool
 	}{
-		{"another server's", "9.7.4", map[string]string{"GTID_SUBTRACT": other + ":5-6"}, position.Position{GTIDs: other + ":1-6", ServerUUID: other}, other + ":1-6", other + ":5-6", true},
-		{"another server's, told before", "9.7.4", map[string]string{"GTID_SUBTRACT": other + ":5-6"}, position.Position{GTIDs: other + ":1-6", ServerUUID: binlogtest.UUID}, other + ":1-6", "", false},
-		{"its own", "9.7.4", map[string]string{"GTID_SUBTRACT": strings.ToUpper(binlogtest.UUID) + ":7-9"}, position.Position{GTIDs: binlogtest.UUID + ":1-9"}, "", "lost transactions " + strings.ToUpper(binlogtest.UUID) + ":7-9", false},
+		{"another server's", "9.7.4", map[string]string{"gtid_executed": other + ":1-4"}, position.Position{GTIDs: other + ":1-6", ServerUUID: other}, other + ":1-6", other + ":5-6", true},
+		{"another server's, told before", "9.7.4", map[string]string{"gtid_executed": other + ":1-4"}, position.Position{GTIDs: other + ":1-6", ServerUUID: binlogtest.UUID}, other + ":1-6", "", false},
+		{"its own", "9.7.4", map[string]string{"gtid_executed": strings.ToUpper(binlogtest.UUID) + ":1-6"}, position.Position{GTIDs: binlogtest.UUID + ":1-9"}, "", "lost transactions " + binlogtest.UUID + ":7-9", false},
+		{"its own, which wait for a replica", "9.7.4", map[string]string{"gtid_executed": binlogtest.UUID + ":1-6", "gtid_owned": binlogtest.UUID + ":8#5:7#4:9#11"},
+			position.Position{GTIDs: binlogtest.UUID + ":1-9"}, binlogtest.UUID + ":1-9", "", false},
 		{"went on", "10.11.18-MariaDB", map[string]string{"gtid_binlog_state": "0-1-7,0-2-8", "gtid_binlog_pos": "0-2-8"}, position.Position{GTIDs: "0-1-9"}, "0-1-7", "missing=0-1-9", true},
 		{"is behind", "10.11.18-MariaDB", map[string]string{"gtid_binlog_state": "0-1-7", "gtid_binlog_pos": "0-1-7"}, position.Position{GTIDs: "0-1-9"}, "", "lacks 0-1-9", false},
 		{"has all", "10.11.18-MariaDB", map[string]string{"gtid_binlog_state": "0-1-9,0-2-8", "gtid_binlog_pos": "0-1-9"}, position.Position{GTIDs: "0-1-9"}, "0-1-9", "", false},

@@ -227,7 +227,7 @@ func (h *handler) HandleQuery(q string) (*mysql.Result, error) {
 		return nil, mysql.NewError(mysql.ER_BAD_DB_ERROR, "Unknown database")
 	}
 	if strings.HasPrefix(q, "SELECT GTID_SUBTRACT(") || strings.HasPrefix(q, "SELECT WAIT_FOR_EXECUTED_GTID_SET(") {
-		return result([]string{"set"}, [][]any{{h.s.variables[q[7:20]]}})
+		return result([]string{"set"}, [][]any{{h.s.subtract(q)}})
 	}
 	return h.status(q)
 }
@@ -237,8 +237,8 @@ func (h *handler) status(q string) (*mysql.Result, error) {
 	switch q {
 	case "select 1":
 		return result([]string{"1"}, [][]any{{"1"}})
-	case "SELECT @@global.gtid_purged":
-		return result([]string{q[7:]}, [][]any{{h.s.variables["gtid_purged"]}})
+	case "SELECT @@global.gtid_purged", "SELECT @@global.gtid_owned":
+		return result([]string{q[7:]}, [][]any{{h.s.variables[q[16:]]}})
 	case "SHOW BINARY LOGS":
 		var rows [][]any
 		for _, l := range h.s.logs {

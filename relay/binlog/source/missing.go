@@ -2,9 +2,12 @@ package source
 
 import (
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/go-mysql-org/go-mysql/mysql"
 )
 
 // Missing is what a source has not executed of a set of GTIDs.
@@ -30,7 +33,20 @@ func (s *Conn) Missing(set string) (m Missing, err error) {
 		}
 		return compareDomains(set, rows[0][0], rows[0][1], rows[0][2]), nil
 	}
-	query := "SELECT GTID_SUBTRACT('" + set + "', @@global.gtid_executed)"
+	if m.GTIDs, err = s.gtids("SELECT GTID_SUBTRACT('" + set + "', @@global.gtid_executed)"); err != nil || m.GTIDs == "" {
+		return m, err
+	}
+	// What waits for a semi-synchronous replica is in the binlog, not yet executed, and
+	// owned, which is asked first: it goes from one to the other.
+	committing, err := s.Rows("SELECT @@global.gtid_owned")
+	if err != nil {
+		return m, err
+	}
+	owned := ""
+	if len(committing) == 1 {
+		owned = ownedSet(committing[0][0])
+	}
+	query := "SELECT GTID_SUBTRACT('" + set + "', CONCAT(@@global.gtid_executed, '," + owned + "'))"
 	if m.GTIDs, err = s.gtids(query); err != nil || m.GTIDs == "" {
 		return m, err
 	}
@@ -43,6 +59,22 @@ func (s *Conn) Missing(set string) (m Missing, err error) {
 	m.Own = strings.Contains(strings.ToLower(m.GTIDs), strings.ToLower(s.Server.UUID))
 	m.Common, err = s.gtids("SELECT GTID_SUBTRACT('" + set + "', '" + m.GTIDs + "')")
 	return m, err
+}
+
+var (
+	ownedUUID   = regexp.MustCompile(`[,\s]*([0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})`)
+	ownedThread = regexp.MustCompile(`#\d+`)
+)
+
+// ownedSet is gtid_owned as a set: in it the thread stands behind each number, and
+// nothing need stand before the next UUID (uuid:1#13uuid:2#7). It is empty for a
+// text that cannot be read.
+func ownedSet(text string) string {
+	set, err := mysql.ParseMysqlGTIDSet(strings.Trim(ownedThread.ReplaceAllString(ownedUUID.ReplaceAllString(text, ",$1"), ""), ","))
+	if err != nil {
+		return ""
+	}
+	return set.String()
 }
 
 // gtids is the set that a query answers, without white space.

@@ -25,3 +25,19 @@ func TestCompareDomains(t *testing.T) {
 		}
 	}
 }
+
+// TestOwnedSet reads what MySQL 9.7 and 8.0 say of transactions under way.
+func TestOwnedSet(t *testing.T) {
+	const one, two = "00000000-0000-0000-0000-000000000001", "9b9cd442-ed2e-11f1-b522-02fc00000001"
+	for text, want := range map[string]string{
+		"":              "",
+		one + ":7#22":   one + ":7",
+		"something new": "",
+		one + ":7#22" + two + ":2#23:1#13" + two + ":mytag:1#21": one + ":7," + two + ":1-2:mytag:1",
+		one + ":7#22#24,\n" + two + ":2#23":                      one + ":7," + two + ":2",
+	} {
+		if got := ownedSet(text); got != want {
+			t.Errorf("%q: %q", text, got)
+		}
+	}
+}
