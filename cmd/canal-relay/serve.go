@@ -90,7 +90,7 @@ type destination struct {
 	cursor   *assembly.Cursor
 	paused   atomic.Pointer[zookeeper.Pause] // of the running term
 	kept     atomic.Pointer[kept.Kept]       // for how long the source keeps the stored position
-	watch    func(context.Context, chan<- *zookeeper.Pause)
+	watch    func(context.Context, chan<- *zookeeper.Pause) error
 	log      *slog.Logger
 	cancel   context.CancelCauseFunc
 }

@@ -321,7 +321,10 @@ func (e *Elector) note(ctx context.Context, n session.Node) {
 			e.losses = append(e.losses, time.Now())
 		}
 	}
-	if before != n.Czxid {
+	switch {
+	case before != n.Czxid && n.Owner == 0:
+		e.log.Error("the running node is nobody's, since it is not ephemeral: no node runs the destination until it is deleted", "node", paths.Running(e.destination))
+	case before != n.Czxid:
 		e.log.Info("destination has an owner", "address", owner, "epoch", n.Czxid)
 	}
 	e.seen, e.owner = n.Czxid, owner

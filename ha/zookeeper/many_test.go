@@ -133,3 +133,48 @@ func TestManyDestinationsLoseTheSessionAtOnce(t *testing.T) {
 		})
 	}
 }
+
+// The link is silent for longer than the lease and comes back in the same
+// session. The running nodes of before are to be removed then; those that are
+// made in their place meanwhile are not.
+func TestRunningNodesMadeAnewStay(t *testing.T) {
+	const all = 100
+	bubble(t, func(t *testing.T, s *zktest.Server) {
+		c := config(s, "a:1")
+		cut := unreachable(&c)
+		client, stopClient := startClient(t, c)
+		var running atomic.Int32
+		var terms [all]atomic.Int32
+		stop := many(t, client, all, func(i int) ha.Starter {
+			return starterFunc(func(ctx context.Context, _ int64) error {
+				running.Add(1)
+				defer running.Add(-1)
+				terms[i].Add(1)
+				<-ctx.Done()
+				return nil
+			})
+		})
+		settle(3 * time.Second)
+		n, _ := s.Get("/otter/canal/destinations/d0000/running")
+		cut.Store(true)
+		s.Pause(n.Owner)
+		for running.Load() > 0 {
+			settle(10 * time.Millisecond)
+		}
+		s.Delay(5 * time.Millisecond)
+		cut.Store(false)
+		settle(20 * time.Second)
+		after, _ := s.Get("/otter/canal/destinations/d0000/running")
+		if after.Owner != n.Owner {
+			t.Fatalf("the session of %+v ended: the test is void", n)
+		}
+		for i := range all {
+			if n := terms[i].Load(); n != 2 {
+				t.Errorf("destination %d had %d terms, want one before and one after the silence", i, n)
+			}
+		}
+		s.Delay(0)
+		stop()
+		stopClient()
+	})
+}

@@ -2,6 +2,7 @@ package zookeeper_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -43,7 +44,12 @@ func TestPauseOutlivesTheOwner(t *testing.T) {
 		for term, begins := range []string{"none", second} {
 			ctx, end := context.WithCancel(t.Context())
 			to, ended := make(chan *zookeeper.Pause), make(chan struct{})
-			go func() { defer close(ended); pauses.Watch(ctx, to) }()
+			go func() {
+				defer close(ended)
+				if err := pauses.Watch(ctx, to); err != nil {
+					t.Error(err)
+				}
+			}()
 			hear(to)
 			expect(begins)
 			hear(to)
@@ -80,8 +86,26 @@ func TestPauseOutlivesTheOwner(t *testing.T) {
 		ctx, end := context.WithCancel(t.Context())
 		defer end()
 		to := make(chan *zookeeper.Pause)
-		go pauses.Watch(ctx, to)
+		go func() { _ = pauses.Watch(ctx, to) }()
 		hear(to)
 		expect("paused since 0001-01-01T00:00:00Z: its node cannot be read")
+	})
+}
+
+// TestPauseThatMayNotBeRead: a node that is closed to this one is an error that names it, not a wait without end.
+func TestPauseThatMayNotBeRead(t *testing.T) {
+	bubble(t, func(t *testing.T, s *zktest.Server) {
+		a := start(t, config(s, "a:1"), &starter{node: "a", log: newLog()})
+		defer a.stop()
+		settle(time.Second)
+		other := config(s, "").Config
+		other.Auth = "admin:secret"
+		if _, _, err := zookeeper.SetPause(t.Context(), other, dest, &zookeeper.Pause{Reason: "rest"}); err != nil {
+			t.Fatal(err)
+		}
+		err := a.client.Pauses(dest).Watch(t.Context(), make(chan *zookeeper.Pause))
+		if err == nil || !strings.Contains(err.Error(), pausedAt) || !strings.Contains(err.Error(), "canal.relay.zookeeper.auth") {
+			t.Errorf("error %v", err)
+		}
 	})
 }

@@ -19,8 +19,9 @@ import (
 type Starter struct {
 	ha.Starter
 	// Watch sends the pause, nil where there is none, at once and at each change,
-	// and returns when the context has ended. Nil: there are no pauses.
-	Watch func(context.Context, chan<- *zookeeper.Pause)
+	// and returns nil when the context has ended. That it cannot be told ends the
+	// term. Nil: there are no pauses.
+	Watch func(context.Context, chan<- *zookeeper.Pause) error
 	Shown *atomic.Pointer[zookeeper.Pause] // takes the pause of the running term, for the page
 	Drain time.Duration                    // how long the starter may take to settle
 	// Look is called every minute while the starter runs or rests, and when it has
@@ -29,6 +30,7 @@ type Starter struct {
 	Log  *slog.Logger
 
 	began chan struct{} // takes that a pause has begun and the starter has settled
+	blind chan error    // takes why Watch ended early
 }
 
 // lookEvery is the time between two looks.
@@ -41,7 +43,7 @@ func (p *Starter) DrainTimeout() time.Duration { return p.Drain }
 func (p *Starter) Run(ctx context.Context, epoch int64) error {
 	watching, stop := context.WithCancel(ctx)
 	var watcher sync.WaitGroup
-	p.began = make(chan struct{}, 1)
+	p.began, p.blind = make(chan struct{}, 1), make(chan error, 1)
 	watcher.Go(func() { p.look(watching) })
 	defer watcher.Wait()
 	defer stop()
@@ -49,7 +51,11 @@ func (p *Starter) Run(ctx context.Context, epoch int64) error {
 		return p.Starter.Run(ctx, epoch)
 	}
 	said := make(chan *zookeeper.Pause)
-	watcher.Go(func() { p.Watch(watching, said) })
+	watcher.Go(func() {
+		if err := p.Watch(watching, said); err != nil {
+			p.blind <- err
+		}
+	})
 	defer p.Shown.Store(nil)
 	var pause *zookeeper.Pause
 	for known := false; ; {
@@ -64,6 +70,8 @@ func (p *Starter) Run(ctx context.Context, epoch int64) error {
 			case pause = <-said:
 				known = true
 				p.show(pause)
+			case err := <-p.blind:
+				return err
 			case <-ctx.Done():
 				return nil
 			}
@@ -97,7 +105,7 @@ func (p *Starter) look(ctx context.Context) {
 }
 
 // work runs the starter until it ends, or until a pause, which it returns, has
-// let it settle.
+// let it settle. So does an error of Watch.
 func (p *Starter) work(ctx context.Context, epoch int64, said <-chan *zookeeper.Pause) (*zookeeper.Pause, error) {
 	working, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -112,21 +120,23 @@ func (p *Starter) work(ctx context.Context, epoch int64, said <-chan *zookeeper.
 				continue
 			}
 			p.show(pause)
-			c := &pausing{cut: make(chan struct{})}
-			cancel(c)
-			err := settle(ctx, ended, c)
+			err := settle(ctx, ended, cancel)
 			if errors.Is(err, mqstarter.ErrUnsettled) && ctx.Err() == nil {
 				p.Log.Warn("paused, but what was sent last will be sent again", "error", err)
 				err = nil
 			}
 			return pause, err
+		case err := <-p.blind:
+			return nil, errors.Join(err, settle(ctx, ended, cancel))
 		}
 	}
 }
 
-// settle waits for the end of a starter that was told to pause. Should its term
-// be cut short, so is the pause's settling.
-func settle(ctx context.Context, ended <-chan error, c *pausing) error {
+// settle tells a starter to pause and waits for its end. Should its term be cut
+// short, so is the pause's settling.
+func settle(ctx context.Context, ended <-chan error, cancel context.CancelCauseFunc) error {
+	c := &pausing{cut: make(chan struct{})}
+	cancel(c)
 	select {
 	case err := <-ended:
 		return err

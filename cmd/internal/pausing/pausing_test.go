@@ -48,20 +48,26 @@ func (r *records) expect(t *testing.T, want ...string) {
 // pauses tells a Starter what the test wants.
 type pauses chan *zookeeper.Pause
 
-func (p pauses) watch(ctx context.Context, to chan<- *zookeeper.Pause) {
+func (p pauses) watch(ctx context.Context, to chan<- *zookeeper.Pause) error {
 	for {
 		select {
 		case pause := <-p:
+			if pause == hidden {
+				return errHidden
+			}
 			select {
 			case to <- pause:
 			case <-ctx.Done():
-				return
+				return nil
 			}
 		case <-ctx.Done():
-			return
+			return nil
 		}
 	}
 }
+
+// hidden makes it impossible to tell whether there is a pause.
+var hidden, errHidden = &zookeeper.Pause{}, errors.New("may not be read")
 
 // settling is a starter that needs a while to drain, and stops at once when it must not.
 type settling struct {
@@ -139,6 +145,38 @@ func TestPause(t *testing.T) {
 				if shown.Load() != nil {
 					t.Error("a pause is shown after the term")
 				}
+			})
+		})
+	}
+}
+
+// TestPauseThatCannotBeTold: a destination is not read while nobody can tell whether it may be; that ends the term with
+// the reason, after what was sent has settled.
+func TestPauseThatCannotBeTold(t *testing.T) {
+	for name, tc := range map[string]struct {
+		before []*zookeeper.Pause
+		want   []string
+	}{
+		"at the beginning": {},
+		"at work":          {before: []*zookeeper.Pause{nil}, want: []string{"drained: the destination is paused", "runs 7"}},
+		"paused":           {before: []*zookeeper.Pause{{Reason: "rest"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r, p := &records{}, make(pauses)
+				var shown atomic.Pointer[zookeeper.Pause]
+				s := &Starter{Starter: &settling{records: r, drain: 3 * time.Second}, Watch: p.watch, Shown: &shown, Log: slog.New(slog.DiscardHandler)}
+				done := make(chan error, 1)
+				go func() { done <- s.Run(t.Context(), 7) }()
+				for _, pause := range tc.before {
+					p <- pause
+				}
+				time.Sleep(time.Minute)
+				p <- hidden
+				if err := <-done; !errors.Is(err, errHidden) {
+					t.Errorf("the term ended with %v", err)
+				}
+				r.expect(t, tc.want...)
 			})
 		})
 	}

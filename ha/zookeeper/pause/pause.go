@@ -53,11 +53,15 @@ type Watcher struct {
 func New(client *session.Client, path string) *Watcher { return &Watcher{client: client, path: path} }
 
 // Watch sends the pause, nil for none, at once and whenever it has changed, until
-// the context ends.
-func (p *Watcher) Watch(ctx context.Context, to chan<- *Pause) {
+// the context ends: then it returns nil. It waits for a ZooKeeper that is away; one
+// that does not let the node be read is an error.
+func (p *Watcher) Watch(ctx context.Context, to chan<- *Pause) error {
 	first, last := true, ""
 	for ctx.Err() == nil {
 		n, found, err := p.look(ctx)
+		if err != nil && ctx.Err() == nil && !session.Transient(err) {
+			return fmt.Errorf("look whether the destination is paused: %w", err)
+		}
 		if err != nil {
 			select {
 			case <-time.After(time.Second / 2):
@@ -74,11 +78,12 @@ func (p *Watcher) Watch(ctx context.Context, to chan<- *Pause) {
 			case to <- pause:
 				first, last = false, now
 			case <-ctx.Done():
-				return
+				return nil
 			}
 		}
 		p.sleep(ctx)
 	}
+	return nil
 }
 
 // look reads the node, and sets a watch unless an earlier term has left one that

@@ -376,7 +376,7 @@ func (c *Client) Await(ctx context.Context) (State, error) {
 		if s.Usable() {
 			if c.config.Reserve > s.Timeout/3 {
 				return s, fmt.Errorf("ZooKeeper granted a session timeout of %v: a third of it must leave %v to stop in; "+
-					"raise maxSessionTimeout there, or canal.relay.session.timeout here", s.Timeout, c.config.Reserve)
+					"raise maxSessionTimeout there, or lower canal.relay.session.timeout here, on all nodes", s.Timeout, c.config.Reserve)
 			}
 			return s, nil
 		}

@@ -283,3 +283,36 @@ func TestSilentShutdownEnds(t *testing.T) {
 		}
 	})
 }
+
+// A node that is not wanted any more and that another session has is not touched.
+func TestUnwantedNodeOfAnotherSessionStays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := zktest.New()
+		defer s.Close()
+		other := s.PutEphemeral("/x/owner", nil)
+		config := DefaultConfig()
+		config.Servers, config.Dial = "zk1", s.Dial
+		c := New(config, []string{"/x"}, slog.New(slog.DiscardHandler))
+		c.Wish("/x/owner", false)
+		c.Wish("/x/me", true)
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- c.Run(ctx) }()
+		time.Sleep(time.Second)
+		if n, ok := s.Get("/x/owner"); !ok || n.Owner != other {
+			t.Errorf("the other session's node is %+v, %v", n, ok)
+		}
+		if _, ok := s.Get("/x/me"); !ok {
+			t.Error("the wished node is missing")
+		}
+		c.Wish("/x/me", false)
+		time.Sleep(time.Second)
+		if _, ok := s.Get("/x/me"); ok {
+			t.Error("the node that is not wanted any more is still there")
+		}
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+}

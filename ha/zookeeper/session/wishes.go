@@ -168,10 +168,11 @@ func (c *Client) Shared() error {
 	return nil
 }
 
-// Hide deletes an ephemeral node if it is this session's.
+// Hide deletes an ephemeral node if it is this session's, unless the wish to
+// remove it was taken back: then another one may stand there by now.
 func (c *Client) Hide(ctx context.Context, path string, session int64) error {
 	n, found, err := c.Get(ctx, path)
-	if err == nil && found && n.Owner == session {
+	if err == nil && found && n.Owner == session && c.unwanted(path) {
 		_, err = Call(ctx, c, func(conn *zk.Conn) (struct{}, error) {
 			return struct{}{}, conn.Delete(c.Path(path), n.Version)
 		})
@@ -185,4 +186,11 @@ func (c *Client) Hide(ctx context.Context, path string, session int64) error {
 		delete(c.wishes, path)
 	}
 	return nil
+}
+
+func (c *Client) unwanted(path string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	want, there := c.wishes[path]
+	return there && !want
 }
