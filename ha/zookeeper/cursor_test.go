@@ -217,6 +217,64 @@ func TestLostReplyOfSaveIsUnderstood(t *testing.T) {
 	})
 }
 
+// The answer of a Save was lost, and somebody else moved the cursor before the next
+// one: that one must not go over it, whatever became of the first.
+func TestLostReplyOfSaveHidesNobodyElse(t *testing.T) {
+	for name, move := range map[string]func(s *zktest.Server){
+		"cursor":  func(s *zktest.Server) { s.Put(cursorAt, []byte(canalCursor)) },
+		"state":   func(s *zktest.Server) { s.Put(stateAt, []byte(`{"version":1}`)) },
+		"deleted": func(s *zktest.Server) { s.Remove(cursorAt) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, s *zktest.Server) {
+				client, stop := startClient(t, config(s, "a:1"))
+				defer stop()
+				k := client.Cursor(dest, zookeeper.CursorConfig{})
+				k.Load(t.Context())
+				s.Lose("multi")
+				k.Save(t.Context(), somePosition())
+				settle(3 * time.Second)
+				move(s)
+				if err := k.Save(t.Context(), somePosition()); !errors.Is(err, position.ErrFenced) {
+					t.Errorf("the next Save returned %v, want ErrFenced", err)
+				}
+			})
+		})
+	}
+}
+
+// Cursor and state are read as they stood at one moment, although somebody saves
+// between the requests: the relay's own position is never taken for a foreign one.
+func TestLoadBesideASave(t *testing.T) {
+	for after := time.Millisecond; after < 60*time.Millisecond; after += 3 * time.Millisecond {
+		bubble(t, func(t *testing.T, s *zktest.Server) {
+			a, stopA := startClient(t, config(s, "a:1"))
+			defer stopA()
+			b, stopB := startClient(t, config(s, "b:1"))
+			defer stopB()
+			writer := a.Cursor(dest, zookeeper.CursorConfig{Routing: "r"})
+			writer.Load(t.Context())
+			if err := writer.Save(t.Context(), somePosition()); err != nil {
+				t.Fatal(err)
+			}
+			settle(time.Second)
+			s.Delay(10 * time.Millisecond)
+			go func() {
+				time.Sleep(after)
+				if err := writer.Save(context.Background(), somePosition()); err != nil {
+					t.Error(err)
+				}
+			}()
+			saved, err := b.Cursor(dest, zookeeper.CursorConfig{}).Load(t.Context())
+			if err != nil || saved.Foreign || saved.Routing != "r" {
+				t.Errorf("saved after %v: loaded %+v, %v", after, saved, err)
+			}
+			settle(time.Second)
+			s.Delay(0)
+		})
+	}
+}
+
 // A process that was paused past its session must not move the cursor, even if
 // its successor has not moved it yet.
 func TestSaveWithoutLeaseIsFenced(t *testing.T) {
