@@ -11,6 +11,7 @@ import (
 
 	"github.com/canal-relay/canal-relay/ha/zookeeper/paths"
 	"github.com/canal-relay/canal-relay/ha/zookeeper/session"
+	"github.com/canal-relay/canal-relay/ha/zookeeper/stored"
 	"github.com/canal-relay/canal-relay/relay/position"
 )
 
@@ -98,8 +99,11 @@ func (k *Cursor) load(ctx context.Context) (position.Saved, error) {
 			return position.Saved{}, fmt.Errorf("load cursor: %w", err)
 		}
 	}
-	k.cursor, k.state = cursor.version(), state.version()
-	saved, last, err := decode(k.destination, cursor, state)
+	k.cursor, k.state = versionOf(cursor), versionOf(state)
+	saved, last, err := stored.Decode(k.destination, cursor, state)
+	if was := stored.Gone(last, err); was != "" {
+		k.c.log.Warn("the stored position is gone; canal-relay cursor set can go on where it was", "destination", k.destination, "was", was)
+	}
 	k.last, k.from = last, saved.Position
 	if orderErr := k.find(ctx); orderErr != nil {
 		return position.Saved{}, fmt.Errorf("load cursor: %w", orderErr)
@@ -119,7 +123,7 @@ func (k *Cursor) find(ctx context.Context) error {
 	if err != nil || !found {
 		return err
 	}
-	order, err := parseOrder(k.destination, n.Data)
+	order, err := stored.Order(k.destination, n.Data)
 	if err != nil {
 		return err
 	}
@@ -127,70 +131,13 @@ func (k *Cursor) find(ctx context.Context) error {
 	return nil
 }
 
-func parseOrder(destination string, data []byte) (position.Skip, error) {
-	order, err := position.ParseSkip(data)
-	if err != nil {
-		err = fmt.Errorf("%w: replace the ZooKeeper node %s with canal-relay cursor skip, or delete it", err, paths.Skip(destination))
-	}
-	return order, err
-}
-
 // Skipped says that the order was carried out before the position saved next.
 func (k *Cursor) Skipped() { k.skipped = k.order != nil }
 
-// decode reads the two nodes. It returns position.ErrNone when there is no cursor.
-func decode(destination string, cursor, state stored) (saved position.Saved, last position.State, err error) {
-	if !cursor.found {
-		return saved, last, position.ErrNone
-	}
-	foreign := !state.found || cursor.Mzxid != state.Mzxid
-	if state.found {
-		// A state that belongs to another cursor still keeps the history; one
-		// of a newer build must not be overwritten, whoever wrote the cursor.
-		if last, err = position.ParseState(state.Data); err != nil {
-			return saved, last, fmt.Errorf("the state in ZooKeeper node %s cannot be read: %w: if it is damaged, delete the node to go on at the cursor beside it", paths.State(destination), err)
-		}
-	}
-	p, err := position.ParseCanal(cursor.Data)
-	if err != nil {
-		return saved, last, fmt.Errorf("the cursor in ZooKeeper node %s cannot be read: %w: set it with canal-relay cursor set, or delete the node to start where the configuration says", paths.Cursor(destination), err)
-	}
-	saved = position.Saved{Position: p, Foreign: foreign}
-	if foreign {
-		last.Routing = ""
-		return saved, last, nil
-	}
-	saved.Position, saved.Routing, saved.Delivery = last.Apply(p), last.Routing, last.Delivery
-	saved.Since, saved.SinceAt = last.Since, last.SinceAt
-	return saved, last, nil
-}
+func versionOf(n stored.Node) version { return version{exists: n.Found, n: n.Version} }
 
-type stored struct {
-	session.Node
-	found bool
-}
-
-func (s stored) version() version { return version{exists: s.found, n: s.Version} }
-
-func (k *Cursor) read(ctx context.Context) (cursor, state stored, err error) {
-	return readBoth(func(path string) (session.Node, bool, error) { return k.c.session.Get(ctx, path) }, k.destination)
-}
-
-// readBoth returns both nodes as they stood at one moment: the cursor is read
-// again behind the state, until no write has come between.
-func readBoth(get func(path string) (session.Node, bool, error), destination string) (cursor, state stored, err error) {
-	for {
-		if cursor.Node, cursor.found, err = get(paths.Cursor(destination)); err != nil {
-			return cursor, state, err
-		}
-		if state.Node, state.found, err = get(paths.State(destination)); err != nil {
-			return cursor, state, err
-		}
-		again, found, err := get(paths.Cursor(destination))
-		if err != nil || found == cursor.found && again.Mzxid == cursor.Mzxid {
-			return cursor, state, err
-		}
-	}
+func (k *Cursor) read(ctx context.Context) (cursor, state stored.Node, err error) {
+	return stored.Read(func(path string) (session.Node, bool, error) { return k.c.session.Get(ctx, path) }, k.destination)
 }
 
 // Save stores p and the state that belongs to it. It returns position.ErrFenced
@@ -222,7 +169,7 @@ func (k *Cursor) Save(ctx context.Context, p position.Position) error {
 	})
 	switch {
 	case err == nil && len(replies) >= 2:
-		k.stored(a)
+		k.settled(a)
 		return nil
 	case errors.Is(err, zk.ErrBadVersion), errors.Is(err, zk.ErrNodeExists), errors.Is(err, zk.ErrNoNode):
 		return fmt.Errorf("save cursor: %w (%w)", position.ErrFenced, err)
@@ -297,8 +244,8 @@ func (k *Cursor) write(path string, v version, data []byte) any {
 	return &zk.SetDataRequest{Path: k.c.session.Path(path), Data: data, Version: v.n}
 }
 
-// stored counts the versions on: a created node has version 0, a written one the next.
-func (k *Cursor) stored(a *attempt) {
+// settled counts the versions on: a created node has version 0, a written one the next.
+func (k *Cursor) settled(a *attempt) {
 	for _, v := range []*version{&k.cursor, &k.state} {
 		if v.exists {
 			v.n++
@@ -321,11 +268,11 @@ func (k *Cursor) settle(ctx context.Context) error {
 		return err
 	}
 	switch {
-	case cursor.version() == k.cursor && state.version() == k.state:
+	case versionOf(cursor) == k.cursor && versionOf(state) == k.state:
 		k.doubt = nil // it did not arrive
 	case cursor.Mzxid == state.Mzxid && bytes.Equal(cursor.Data, k.doubt.cursor) && bytes.Equal(state.Data, k.doubt.state):
-		k.stored(k.doubt)
-		k.cursor, k.state = cursor.version(), state.version()
+		k.settled(k.doubt)
+		k.cursor, k.state = versionOf(cursor), versionOf(state)
 	default:
 		return position.ErrFenced
 	}

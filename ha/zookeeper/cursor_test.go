@@ -1,9 +1,11 @@
 package zookeeper_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -145,6 +147,42 @@ func TestCursorMovedBySomebodyElseIsFenced(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Somebody deletes the cursor, and the destination begins where the configuration
+// says: the log tells where it was, and the earlier positions stay to go back to.
+func TestDeletedCursorLeavesItsHistory(t *testing.T) {
+	bubble(t, func(t *testing.T, s *zktest.Server) {
+		var said bytes.Buffer
+		client, stop := startClientLogged(t, config(s, "a:1"), slog.New(slog.NewTextHandler(&said, nil)))
+		k := client.Cursor(dest, zookeeper.CursorConfig{Routing: "r"})
+		k.Load(t.Context())
+		if err := k.Save(t.Context(), somePosition()); err != nil {
+			t.Fatal(err)
+		}
+		s.Remove(cursorAt)
+		if saved, err := k.Load(t.Context()); !errors.Is(err, position.ErrNone) || !saved.IsZero() {
+			t.Errorf("loaded %+v, %v", saved, err)
+		}
+		anew := position.Position{File: "binlog.000009", Offset: 4}
+		if err := k.Save(t.Context(), anew); err != nil {
+			t.Fatal(err)
+		}
+		n, _ := s.Get(stateAt)
+		state, err := position.ParseState(n.Data)
+		if err != nil || len(state.Past) != 2 || state.Past[1].Offset != somePosition().Offset || state.GTIDs != "" || state.Prepared != nil {
+			t.Errorf("the state is %+v, %v", state, err)
+		}
+		s.Remove(cursorAt)
+		s.Put(stateAt, []byte(`{"version":99}`))
+		if _, err := k.Load(t.Context()); err == nil || !strings.Contains(err.Error(), "newer") {
+			t.Errorf("a newer build's state without a cursor: %v", err)
+		}
+		stop()
+		if text := said.String(); strings.Count(text, "is gone") != 1 || !strings.Contains(text, "binlog.000002:237944863") {
+			t.Errorf("it was not said once:\n%s", text)
+		}
+	})
 }
 
 // Two owners meet an empty destination: only one of them may create the cursor.

@@ -14,6 +14,7 @@ import (
 	"github.com/canal-relay/canal-relay/ha/zookeeper/pause"
 	"github.com/canal-relay/canal-relay/ha/zookeeper/running"
 	"github.com/canal-relay/canal-relay/ha/zookeeper/session"
+	"github.com/canal-relay/canal-relay/ha/zookeeper/stored"
 	"github.com/canal-relay/canal-relay/relay/position"
 )
 
@@ -107,16 +108,16 @@ func see(v *session.Visit, destination string) (s Seen, err error) {
 	if s.Pause, _, err = pause.Of(v, paths.Paused(destination)); err != nil {
 		return s, err
 	}
-	cursor, state, err := readBoth(v.Get, destination)
+	cursor, state, err := stored.Read(v.Get, destination)
 	if err != nil {
 		return s, err
 	}
-	s.Saved, s.State, s.Err = decode(destination, cursor, state)
+	s.Saved, s.State, s.Err = stored.Decode(destination, cursor, state)
 	n, found, err := v.Get(paths.Skip(destination))
 	if err != nil || !found {
 		return s, err
 	}
-	order, err := parseOrder(destination, n.Data)
+	order, err := stored.Order(destination, n.Data)
 	if s.OrderErr = err; err == nil {
 		s.Order = &order
 	}
@@ -343,13 +344,13 @@ func dismiss(ctx context.Context, v *session.Visit, destination string) (from Ow
 // move writes the position. To own the destination for the moment of the
 // transaction is the proof that nobody else does.
 func move(v *session.Visit, destination string, m Move) (old position.Position, err error) {
-	cursor, state, err := readBoth(v.Get, destination)
+	cursor, state, err := stored.Read(v.Get, destination)
 	if err != nil {
 		return old, err
 	}
 	// A cursor that cannot be read is what this may be for; a state of a newer build is not ours to write.
-	saved, last, err := decode(destination, cursor, state)
-	if err != nil && !errors.Is(err, position.ErrNone) && state.found {
+	saved, last, err := stored.Decode(destination, cursor, state)
+	if err != nil && !errors.Is(err, position.ErrNone) && state.Found {
 		if _, stateErr := position.ParseState(state.Data); stateErr != nil {
 			return old, err
 		}
@@ -365,8 +366,8 @@ func move(v *session.Visit, destination string, m Move) (old position.Position, 
 			return old, err
 		}
 	}
-	put := func(path string, s stored, data []byte) any {
-		if s.found {
+	put := func(path string, s stored.Node, data []byte) any {
+		if s.Found {
 			return v.Set(path, data, s.Version)
 		}
 		return v.Create(path, data, false)
