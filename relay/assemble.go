@@ -100,7 +100,7 @@ func (a *assembler) begin(p position.Position) error {
 	a.undecided()
 	located := a.r.from.IsZero()
 	a.begun = true
-	if !a.loaded {
+	if from := &a.r.from; !a.loaded || p.File != from.File || p.Offset != from.Offset || p.GTIDs != from.GTIDs {
 		if err := a.r.c.Tracker.Load(a.ctx, p); err != nil {
 			return fmt.Errorf("load table definitions: %w", err)
 		}

@@ -144,6 +144,8 @@ func (s tables) End(context.Context) (position.Position, error) {
 	return position.Position{}, nil
 }
 
+func (s tables) Lacks(context.Context, string) (bool, error) { return false, nil }
+
 func (s tables) LowerCase(context.Context) (int, error) { return 0, nil }
 
 // TestXALost names a transaction whose rows are gone, or are another server's.

@@ -18,7 +18,8 @@ import (
 )
 
 // TestStackLaggingReplica: a replica is promoted that lacks transactions which readers have. That is told, once, and whatever is
-// written to it is sent, also where its numbers have grown past those of the lost ones before it is seen, and after a crash.
+// written to it is sent, also where its numbers have grown past those of the lost ones before it is seen, and after a crash; with the
+// columns that its tables have, which a lost statement had renamed.
 func TestStackLaggingReplica(t *testing.T) {
 	for _, server := range []string{"mysql", "mariadb"} {
 		t.Run(server, func(t *testing.T) {
@@ -30,7 +31,7 @@ func TestStackLaggingReplica(t *testing.T) {
 			var nodes []*local.Node
 			for _, f := range []*failover{once, crashes} {
 				f.fromHere(r.server)
-				f.exec(r.server, "USE "+f.name, "CREATE TABLE t (id INT PRIMARY KEY)", "INSERT INTO t VALUES (1), (2)")
+				f.exec(r.server, "USE "+f.name, "CREATE TABLE t (id INT PRIMARY KEY)", "CREATE TABLE u (id INT PRIMARY KEY, a INT, b INT)", "INSERT INTO t VALUES (1), (2)")
 				nodes = append(nodes, f.start())
 				f.active(ctx)
 				f.arrives(ctx, f.name, `"id":"2"`)
@@ -38,7 +39,7 @@ func TestStackLaggingReplica(t *testing.T) {
 			r.await(ctx, r.executed(r.server))
 			r.promote()
 			for _, f := range []*failover{once, crashes} {
-				f.exec(r.server, "USE "+f.name, "INSERT INTO t VALUES (11)", "INSERT INTO t VALUES (12)", "INSERT INTO t VALUES (13)")
+				f.exec(r.server, "USE "+f.name, "INSERT INTO t VALUES (11)", "INSERT INTO t VALUES (12)", "ALTER TABLE u RENAME COLUMN a TO x, RENAME COLUMN b TO a", "INSERT INTO t VALUES (13)")
 				f.arrives(ctx, f.name, `"id":"13"`)
 			}
 			_ = nodes[1].Stop(syscall.SIGKILL, 20*time.Second)
@@ -47,9 +48,10 @@ func TestStackLaggingReplica(t *testing.T) {
 			nodes[1] = crashes.start() // it looks for what it has sent behind its cursor
 			for i, f := range []*failover{once, crashes} {
 				f.went(ctx, nodes[i])
-				f.exec(r.conn, "USE "+f.name, "INSERT INTO t VALUES (41)")
+				f.exec(r.conn, "USE "+f.name, "INSERT INTO t VALUES (41)", "INSERT INTO u VALUES (42, 5, 6)")
 				f.start()
 				f.arrives(ctx, f.name, `"id":"41"`)
+				f.arrives(ctx, f.name, `"id":"42","y":"5","b":"6"`)
 			}
 			if n := strings.Count(once.log(0)+once.log(1), "the source does not have transactions"); n != 1 {
 				t.Errorf("told %d times", n)
@@ -62,7 +64,7 @@ func TestStackLaggingReplica(t *testing.T) {
 func (f *failover) failsOver(r *replica) {
 	f.Helper()
 	f.Stack = r.stack
-	f.exec(r.conn, "SET SESSION sql_log_bin = 1", "USE "+f.name)
+	f.exec(r.conn, "SET SESSION sql_log_bin = 1", "USE "+f.name, "INSERT INTO u VALUES (19, 1, 2)", "ALTER TABLE u RENAME COLUMN a TO y", "INSERT INTO u VALUES (20, 3, 4)")
 	for id := 21; id < 40; id++ {
 		f.exec(r.conn, fmt.Sprintf("INSERT INTO t VALUES (%d)", id))
 	}
@@ -74,6 +76,8 @@ func (f *failover) failsOver(r *replica) {
 func (f *failover) went(ctx context.Context, node *local.Node) {
 	f.Helper()
 	f.arrives(ctx, f.name, `"id":"39"`)
+	f.arrives(ctx, f.name, `"id":"19","a":"1","b":"2"`)
+	f.arrives(ctx, f.name, `"id":"20","y":"3","b":"4"`)
 	var got, want []string
 	for id := 21; id < 40; id++ {
 		want = append(want, fmt.Sprint(id))

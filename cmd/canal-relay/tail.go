@@ -119,11 +119,7 @@ const (
 
 func (t *tail) open(ctx context.Context, i *config.Instance, from position.Resume, log *slog.Logger) (mqstarter.Source, error) {
 	if len(t.binlogs) == 0 {
-		reader, err := binlog.NewReader(i.Source, log)
-		if err != nil {
-			return nil, err
-		}
-		return assembly.NewSource(i, from, reader, reader, nil, nil, log)
+		return assembly.NewLive(i, i.Source, from, nil, nil, log)
 	}
 	i.Relay.Files = true
 	said := map[string]bool{}

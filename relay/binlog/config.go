@@ -1,6 +1,7 @@
 package binlog
 
 import (
+	"context"
 	"crypto/tls"
 	"fmt"
 	"log/slog"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/canal-relay/canal-relay/relay/binlog/source"
 	"github.com/canal-relay/canal-relay/relay/binlog/track"
+	"github.com/canal-relay/canal-relay/relay/position"
 )
 
 // Config is how a Reader reaches its source and what it asks of it.
@@ -26,6 +28,9 @@ type Config struct {
 	Latest   bool          // when the position was purged, continue at the end of the binlog
 
 	Unusual func(what string) // told of Lost; nil: nobody is
+	// Ahead lists the statements that changed layouts before a position and not
+	// before an earlier one, which a source has of it. Nil: none are known.
+	Ahead func(ctx context.Context, at, shared position.Position) ([]string, error)
 }
 
 // Standby is how the other server of a pair is reached; the account is the same.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/canal-relay/canal-relay/relay/binlog/source"
 	"github.com/canal-relay/canal-relay/relay/position"
@@ -18,8 +19,9 @@ var errBehind = errors.New("the source is behind the stored position")
 
 // shared moves a position by GTIDs back to what the source has of it, where it
 // has gone on without the rest: readers keep that, and nobody can take it back.
-// On MySQL the rest stays in the set, in case it comes after all.
-func (r *Reader) shared(s *source.Conn, from position.Position, tell bool) (position.Position, error) {
+// On MySQL the rest stays in the set, in case it comes after all, unless tables were
+// changed in it: their layouts go back, and must not be changed unseen.
+func (r *Reader) shared(ctx context.Context, s *source.Conn, from position.Position, tell bool) (position.Position, error) {
 	if from.GTIDs == "" || !s.Server.GTID() {
 		return from, nil
 	}
@@ -36,6 +38,14 @@ func (r *Reader) shared(s *source.Conn, from position.Position, tell bool) (posi
 		return from, fmt.Errorf("%w: %s lacks %s and has nothing newer in that domain: waiting until it has caught up, or is written to. "+
 			"If it was set up anew, choose a position there with canal-relay cursor set", errBehind, r.here().Addr, m.GTIDs)
 	}
+	statements, err := r.unshared(ctx, from, m)
+	switch {
+	case err != nil:
+		return from, err
+	case len(statements) > 0 && !s.Server.MariaDB() && !m.Newer:
+		return from, fmt.Errorf("%w: %s lacks %s, in which tables were changed (%s), and has executed nothing else: waiting until it has caught up, or is written to",
+			errBehind, r.here().Addr, m.GTIDs, strings.Join(statements, "; "))
+	}
 	if tell && from.ServerUUID == s.Server.UUID { // the same on each connection, and MariaDB's are all empty
 		tell = s.Server.MariaDB()
 	}
@@ -46,10 +56,39 @@ func (r *Reader) shared(s *source.Conn, from position.Position, tell bool) (posi
 			r.c.Unusual(Lost)
 		}
 	}
-	if s.Server.MariaDB() {
+	if len(statements) > 0 {
+		r.log.Warn("among what the source does not have are changes of tables: their layouts go back to what they were before. What is executed after all is sent again",
+			"source", r.here().Addr, "statements", strings.Join(statements, "; "), "behind", m.Common)
+	}
+	if s.Server.MariaDB() || len(statements) > 0 {
 		from.GTIDs = m.Common
+		from.File, from.Offset = "", 0
 	}
 	return from, nil
+}
+
+// unshared lists the changes of tables that a source does not have.
+func (r *Reader) unshared(ctx context.Context, from position.Position, m source.Missing) ([]string, error) {
+	if r.c.Ahead == nil {
+		return nil, nil
+	}
+	common := from
+	common.File, common.Offset, common.GTIDs = "", 0, m.Common
+	return r.c.Ahead(ctx, from, common)
+}
+
+// Lacks reports whether the source has not executed all of a set of GTIDs.
+func (r *Reader) Lacks(ctx context.Context, gtids string) (bool, error) {
+	s, err := r.here().Open(ctx)
+	if err != nil {
+		return false, err
+	}
+	defer s.Close()
+	if !s.Server.GTID() {
+		return false, nil
+	}
+	m, err := s.Missing(gtids)
+	return m.GTIDs != "", err
 }
 
 // Executed is End with all that the source has executed: on MariaDB the last GTID
@@ -59,15 +98,7 @@ func (r *Reader) Executed(ctx context.Context) (position.Position, error) {
 	if err != nil || end.ServerUUID != "" {
 		return end, err
 	}
-	s, err := r.here().Open(ctx)
-	if err != nil {
-		return end, err
-	}
-	defer s.Close()
-	if !s.Server.MariaDB() {
-		return end, nil
-	}
-	rows, err := s.Rows("SELECT @@global.gtid_binlog_state")
+	rows, err := r.ask(ctx, "SELECT @@global.gtid_binlog_state")
 	if err == nil && len(rows) == 1 {
 		end.GTIDs = rows[0][0]
 	}

@@ -166,7 +166,7 @@ func (r *Reader) begin(ctx context.Context, s *source.Conn, from position.Positi
 		}
 	}
 	if err == nil {
-		from, err = r.shared(s, from, tell)
+		from, err = r.shared(ctx, s, from, tell)
 	}
 	at := r.at(s)
 	from.ServerUUID, from.Host, from.Port = at.ServerUUID, at.Host, at.Port

@@ -3,6 +3,7 @@ package schema
 import (
 	"context"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/canal-relay/canal-relay/relay/position"
@@ -46,15 +47,18 @@ type History interface {
 	Trim(ctx context.Context, before time.Time) error
 }
 
-// standing is the part of a history that holds at a position. A stream that
-// went back to an earlier position appends its statements a second time: an
-// entry makes void what was appended before it and lies behind it.
+// standing is the part of a history that holds at a position.
 func standing(entries []Entry, at position.Position) []Entry {
+	kept := valid(slices.DeleteFunc(slices.Clone(entries), func(e Entry) bool { return !before(e.At, at) }))
+	return kept[newest(kept, math.MaxInt64):]
+}
+
+// valid is a history without what is void. A stream that went back to an earlier
+// position appends its statements a second time: an entry makes void what was
+// appended before it and lies behind it.
+func valid(entries []Entry) []Entry {
 	var kept []Entry
 	for _, e := range entries {
-		if !before(e.At, at) {
-			continue
-		}
 		for n := len(kept); n > 0; n-- {
 			last := kept[n-1].At
 			if before(last, e.At) && (e.Schema != "" || e.Snapshot != 0 || !before(e.At, last)) {
@@ -64,8 +68,32 @@ func standing(entries []Entry, at position.Position) []Entry {
 		}
 		kept = append(kept, e)
 	}
-	return kept[newest(kept, math.MaxInt64):]
+	return kept
 }
+
+// Ahead lists the statements that the history holds at a position and not at an
+// earlier one: five at most, shortened. Without a history all layouts are
+// forgotten, since nobody knows which of them are from before.
+func (t *Tracker) Ahead(ctx context.Context, at, earlier position.Position) ([]string, error) {
+	if t.history == nil {
+		clear(t.tables)
+		return nil, nil
+	}
+	entries, err := t.history.Load(ctx, at)
+	if err != nil {
+		return nil, wrap("load schema history", err)
+	}
+	var ahead []string
+	for _, e := range valid(entries) {
+		statement := e.Schema == "" && e.Snapshot == 0 && e.At.GTIDs != ""
+		if statement && before(e.At, at) && !before(e.At, earlier) && len(ahead) < mostAhead {
+			ahead = append(ahead, shorten(e.SQL))
+		}
+	}
+	return ahead, nil
+}
+
+const mostAhead = 5
 
 // newest is where the newest whole snapshot begins that was taken before a
 // time; 0 if there is none.
@@ -126,11 +154,34 @@ func (t *Tracker) Load(ctx context.Context, at position.Position) error {
 			return wrap("replay schema history", err)
 		}
 	}
+	if void, err := t.void(ctx, entries, at); void || err != nil {
+		return err
+	}
 	if t.changed && len(entries) > 0 {
 		t.snapped = time.Unix(entries[0].Snapshot, 0) // 0 is long ago
 		return t.snapshot(ctx, at)
 	}
 	return nil
+}
+
+// void makes void what is stored of later positions where the source never got
+// that: it may never write anything that would. Its numbers grow past it all the
+// same, which is all that a position on MariaDB says. It reports whether it did.
+func (t *Tracker) void(ctx context.Context, entries []Entry, at position.Position) (bool, error) {
+	later := ""
+	for _, e := range valid(entries) {
+		if before(at, e.At) && !before(e.At, at) {
+			later = e.At.GTIDs
+		}
+	}
+	if later == "" || t.source == nil {
+		return false, nil
+	}
+	lacks, err := t.source.Lacks(ctx, later)
+	if err != nil || !lacks {
+		return false, err
+	}
+	return true, t.store(ctx, at, time.Now())
 }
 
 // take takes up one entry.

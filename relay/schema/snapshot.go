@@ -22,6 +22,15 @@ func (t *Tracker) snapshot(ctx context.Context, at position.Position) error {
 	if t.history == nil || t.config.SnapshotEvery <= 0 || !t.changed || now.Sub(t.snapped) < t.config.SnapshotEvery {
 		return nil
 	}
+	if err := t.store(ctx, at, now); err != nil || t.config.Expire <= 0 {
+		return err
+	}
+	return wrap("remove old schema history", t.history.Trim(ctx, now.Add(-t.config.Expire)))
+}
+
+// store appends a snapshot, which makes void what the history holds of later
+// positions.
+func (t *Tracker) store(ctx context.Context, at position.Position, now time.Time) error {
 	entries := t.parts()
 	at.Prepared = nil
 	for i := range entries {
@@ -33,10 +42,7 @@ func (t *Tracker) snapshot(ctx context.Context, at position.Position) error {
 		}
 	}
 	t.snapped, t.changed = now, false
-	if t.config.Expire <= 0 {
-		return nil
-	}
-	return wrap("remove old schema history", t.history.Trim(ctx, now.Add(-t.config.Expire)))
+	return nil
 }
 
 // Adopt tracks a table as its table map describes it, from here on. Types read as

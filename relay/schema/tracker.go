@@ -53,6 +53,8 @@ type Source interface {
 	ShowCreateDatabase(ctx context.Context, schema string) (string, error)
 	// End returns the end of its binlog.
 	End(ctx context.Context) (position.Position, error)
+	// Lacks reports whether it has not executed all of a set of GTIDs.
+	Lacks(ctx context.Context, gtids string) (bool, error)
 	// LowerCase returns lower_case_table_names.
 	LowerCase(ctx context.Context) (int, error)
 }

@@ -33,6 +33,8 @@ func (s tables) End(context.Context) (position.Position, error) {
 	return at(uint64(len(s["end"]))), nil
 }
 
+func (s tables) Lacks(context.Context, string) (bool, error) { return s["lacks"] != "", nil }
+
 func (s tables) LowerCase(context.Context) (int, error) { return 0, nil }
 
 // memory is a history that goes through JSON, as a stored one does.

@@ -45,11 +45,7 @@ func NewStarter(node *config.Node, i *config.Instance, cursor mqstarter.Cursor, 
 	open := func(from position.Resume) (mqstarter.Source, error) {
 		c := i.Source
 		c.Unusual = d.Unusual
-		reader, err := binlog.NewReader(c, log)
-		if err != nil {
-			return nil, err
-		}
-		return NewSource(i, from, reader, reader, NewHistory(i, log), d, log)
+		return NewLive(i, c, from, NewHistory(i, log), d, log)
 	}
 	dial := func() (mqstarter.Producer, error) { return kafka.New(i.Kafka, log) }
 	if i.ExactlyOnce != nil {
@@ -114,6 +110,21 @@ func (s *Source) End(ctx context.Context) (position.Position, error) {
 		return position.Position{}, errors.New("files have no server to ask")
 	}
 	return s.server.Executed(ctx)
+}
+
+// NewLive builds the relay of one term that reads from a server as c says. kept
+// may be nil.
+func NewLive(i *config.Instance, c binlog.Config, from position.Resume, kept StoredHistory, d *metrics.Destination, log *slog.Logger) (*Source, error) {
+	var s *Source
+	c.Ahead = func(ctx context.Context, at, shared position.Position) ([]string, error) {
+		return s.Tracker.Ahead(ctx, at, shared)
+	}
+	reader, err := binlog.NewReader(c, log)
+	if err != nil {
+		return nil, err
+	}
+	s, err = NewSource(i, from, reader, reader, kept, d, log)
+	return s, err
 }
 
 // NewSource builds the relay of one term. definitions and kept may be nil.

@@ -11,22 +11,26 @@ import (
 var sets = regexp.MustCompile(`'([^']*)'`)
 
 // subtract answers GTID_SUBTRACT of two texts, or of one and gtid_executed with,
-// perhaps, another one. A server whose gtid_executed was not Set has executed all
+// perhaps, another one, or of gtid_executed and one. A server whose gtid_executed was not Set has executed all
 // that it is asked for.
 func (s *Server) subtract(q string) string {
 	texts := sets.FindAllStringSubmatch(q, -1)
-	without := ""
+	from, without := texts[0][1], ""
 	if len(texts) > 1 {
 		without = texts[1][1]
 	}
 	if strings.Contains(q, "gtid_executed") {
 		executed, known := s.variables["gtid_executed"]
-		if !known {
+		switch {
+		case !known:
 			return ""
+		case strings.Contains(q, "SUBTRACT(@@global."):
+			from, without = executed, from
+		default:
+			without += "," + executed
 		}
-		without += "," + executed
 	}
-	all, err := mysql.ParseMysqlGTIDSet(texts[0][1])
+	all, err := mysql.ParseMysqlGTIDSet(from)
 	taken, bad := mysql.ParseMysqlGTIDSet(strings.Trim(without, ","))
 	if err != nil || bad != nil {
 		return ""

@@ -18,6 +18,7 @@ type Missing struct {
 	// where the source has gone on otherwise; it is empty if the source has not gone
 	// on yet where something is missing, or does not tell from where.
 	Common string
+	Newer  bool // MySQL: the source has executed what is not in the set
 }
 
 // replicating is how long a source may take for transactions that it has as good
@@ -57,7 +58,11 @@ func (s *Conn) Missing(set string) (m Missing, err error) {
 		return m, err
 	}
 	m.Own = strings.Contains(strings.ToLower(m.GTIDs), strings.ToLower(s.Server.UUID))
-	m.Common, err = s.gtids("SELECT GTID_SUBTRACT('" + set + "', '" + m.GTIDs + "')")
+	if m.Common, err = s.gtids("SELECT GTID_SUBTRACT('" + set + "', '" + m.GTIDs + "')"); err != nil {
+		return m, err
+	}
+	others, err := s.gtids("SELECT GTID_SUBTRACT(@@global.gtid_executed, '" + set + "')")
+	m.Newer = others != ""
 	return m, err
 }
 
