@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/canal-relay/canal-relay/relay/position"
@@ -37,7 +38,7 @@ type Entry struct {
 // History keeps entries for the next owner of a destination.
 type History interface {
 	// Load returns the entries stored so far, in the order in which they were
-	// appended. It may leave out those that are after the position.
+	// appended. It may leave out those of after the position's time.
 	Load(ctx context.Context, at position.Position) ([]Entry, error)
 	// Append stores an entry durably before it returns. Storing an entry again
 	// does no harm.
@@ -49,7 +50,7 @@ type History interface {
 
 // standing is the part of a history that holds at a position.
 func standing(entries []Entry, at position.Position) []Entry {
-	kept := valid(slices.DeleteFunc(slices.Clone(entries), func(e Entry) bool { return !before(e.At, at) }))
+	kept := valid(slices.DeleteFunc(slices.Clone(entries), func(e Entry) bool { return !Before(e.At, at) }))
 	return kept[newest(kept, math.MaxInt64):]
 }
 
@@ -61,7 +62,7 @@ func valid(entries []Entry) []Entry {
 	for _, e := range entries {
 		for n := len(kept); n > 0; n-- {
 			last := kept[n-1].At
-			if before(last, e.At) && (e.Schema != "" || e.Snapshot != 0 || !before(e.At, last)) {
+			if Before(last, e.At) && (e.Schema != "" || e.Snapshot != 0 || !Before(e.At, last)) {
 				break
 			}
 			kept = kept[:n-1]
@@ -71,24 +72,29 @@ func valid(entries []Entry) []Entry {
 	return kept
 }
 
-// Ahead lists the statements that the history holds at a position and not at an
-// earlier one: five at most, shortened. Without a history all layouts are
-// forgotten, since nobody knows which of them are from before.
+// Ahead lists what the history holds at a position and not at an earlier one, five
+// at most: statements, shortened, and tables whose definition was fetched then, and
+// may be what a statement that nobody needed made of them. Without a history all
+// layouts are forgotten, since nobody knows which of them are from before.
 func (t *Tracker) Ahead(ctx context.Context, at, earlier position.Position) ([]string, error) {
 	if t.history == nil {
 		clear(t.tables)
 		return nil, nil
 	}
-	entries, err := t.history.Load(ctx, at)
+	entries, err := t.history.Load(ctx, earlier)
 	if err != nil {
 		return nil, wrap("load schema history", err)
 	}
 	var ahead []string
 	for _, e := range valid(entries) {
-		statement := e.Schema == "" && e.Snapshot == 0 && e.At.GTIDs != ""
-		if statement && before(e.At, at) && !before(e.At, earlier) && len(ahead) < mostAhead {
-			ahead = append(ahead, shorten(e.SQL))
+		if e.Snapshot != 0 || e.At.GTIDs == "" || !Before(e.At, at) || Before(e.At, earlier) || len(ahead) == mostAhead {
+			continue
 		}
+		what := shorten(e.SQL)
+		if e.Schema != "" {
+			what = strings.TrimSuffix("the definition of "+e.Schema+"."+e.Table, ".")
+		}
+		ahead = append(ahead, what)
 	}
 	return ahead, nil
 }
@@ -119,11 +125,19 @@ func newest(entries []Entry, before int64) int {
 // remove.
 func Needless(entries []Entry, before time.Time) int { return newest(entries, before.Unix()) }
 
-// before reports that p is known not to be after q. A position that names no
-// point is before every other.
-func before(p, q position.Position) bool {
+// Before reports that p is known not to be after q. A position that names no
+// point is before every other. MariaDB tells its servers apart by their addresses
+// only, and another one may have taken that over, with files of its own: there
+// GTIDs decide.
+func Before(p, q position.Position) bool {
 	if p.IsZero() {
 		return true
+	}
+	if p.ServerUUID == "" && q.ServerUUID == "" {
+		byGTID := position.Position{GTIDs: q.GTIDs}
+		if covered, comparable := byGTID.Covers(position.Position{GTIDs: p.GTIDs}); comparable {
+			return covered
+		}
 	}
 	covered, comparable := q.Covers(p)
 	return covered && comparable
@@ -149,12 +163,14 @@ func (t *Tracker) Load(ctx context.Context, at position.Position) error {
 	}
 	t.tables, t.databases = map[key]*layout.Layout{}, map[string]string{}
 	t.snapped, t.changed = time.Now(), false
+	last := time.Time{}
 	for _, e := range standing(entries, at) {
 		if err := t.take(e); err != nil {
 			return wrap("replay schema history", err)
 		}
+		last = e.At.Time
 	}
-	if void, err := t.void(ctx, entries, at); void || err != nil {
+	if void, err := t.void(ctx, entries, at, last); void || err != nil {
 		return err
 	}
 	if t.changed && len(entries) > 0 {
@@ -167,10 +183,12 @@ func (t *Tracker) Load(ctx context.Context, at position.Position) error {
 // void makes void what is stored of later positions where the source never got
 // that: it may never write anything that would. Its numbers grow past it all the
 // same, which is all that a position on MariaDB says. It reports whether it did.
-func (t *Tracker) void(ctx context.Context, entries []Entry, at position.Position) (bool, error) {
+// The time of the position may be that of something lost: what the source has done
+// instead may be older, and is not older than the last entry that holds.
+func (t *Tracker) void(ctx context.Context, entries []Entry, at position.Position, last time.Time) (bool, error) {
 	later := ""
 	for _, e := range valid(entries) {
-		if before(at, e.At) && !before(e.At, at) {
+		if Before(at, e.At) && !Before(e.At, at) {
 			later = e.At.GTIDs
 		}
 	}
@@ -181,6 +199,7 @@ func (t *Tracker) void(ctx context.Context, entries []Entry, at position.Positio
 	if err != nil || !lacks {
 		return false, err
 	}
+	at.Time = last
 	return true, t.store(ctx, at, time.Now())
 }
 

@@ -59,3 +59,62 @@ func TestLostStatement(t *testing.T) {
 		})
 	}
 }
+
+// TestLostOnly: where all that is known was lost, nothing is known: neither where the stream goes back nor later. A definition that
+// was fetched behind a lost statement, which may be what it shows, is listed as that statement would be.
+func TestLostOnly(t *testing.T) {
+	ctx, h := t.Context(), &memory{}
+	source := tables{"d.u": "CREATE TABLE `u` (`x` int)"}
+	lost, back, then := position.Position{GTIDs: "0-1-9"}, position.Position{GTIDs: "0-1-7"}, position.Position{GTIDs: "0-2-30"}
+	tr := NewTracker(DefaultConfig(), source, h)
+	if err := tr.Load(ctx, position.Position{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, sql := range []string{"CREATE TABLE t (a INT)", "ALTER TABLE u RENAME COLUMN a TO x"} {
+		if _, err := tr.Apply(ctx, Statement{SQL: sql, Database: "d", At: lost}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := tr.Table(ctx, "d", "u"); err != nil {
+		t.Fatal(err)
+	}
+	ahead, err := tr.Ahead(ctx, lost, back)
+	if want := []string{"CREATE TABLE t (a INT)", "the definition of d.u"}; err != nil || !slices.Equal(ahead, want) {
+		t.Errorf("ahead: %q, %v", ahead, err)
+	}
+	source["lacks"] = "yes"
+	for _, p := range []position.Position{back, then} {
+		tr := NewTracker(DefaultConfig(), source, h)
+		if err := tr.Load(ctx, p); err != nil {
+			t.Fatal(err)
+		}
+		if tr.Known("d", "t") != nil || tr.Known("d", "u") != nil {
+			t.Errorf("at %s: %s, %s", p.GTIDs, shape(tr.Known("d", "t")), shape(tr.Known("d", "u")))
+		}
+	}
+}
+
+// TestAnotherServersFiles: MariaDB says of which server a file is by its address only. A replica that took over the source's
+// address has files of its own, whose numbers are lower: what is known by GTID holds all the same.
+func TestAnotherServersFiles(t *testing.T) {
+	h := &memory{}
+	on := func(file string, offset uint64, gtids string) position.Position {
+		return position.Position{File: file, Offset: offset, GTIDs: gtids, Host: "db", Port: 3306}
+	}
+	tr := NewTracker(DefaultConfig(), nil, h)
+	if err := tr.Load(t.Context(), on("binlog.000007", 4, "0-1-2")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tr.Apply(t.Context(), Statement{SQL: "CREATE TABLE t (a INT)", Database: "d", At: on("binlog.000007", 900, "0-1-3")}); err != nil {
+		t.Fatal(err)
+	}
+	for p, want := range map[string]string{"0-1-3": "a INT", "0-2-8": "a INT", "0-1-2": "unknown"} {
+		next := NewTracker(DefaultConfig(), nil, h)
+		if err := next.Load(t.Context(), on("binlog.000001", 500, p)); err != nil {
+			t.Fatal(err)
+		}
+		if got := shape(next.Known("d", "t")); got != want {
+			t.Errorf("at %s: %s, want %s", p, got, want)
+		}
+	}
+}

@@ -134,7 +134,7 @@ func (t *Tracker) atEnd(ctx context.Context, at position.Position) (bool, error)
 		return true, nil // a position stands at the start of an XID event
 	}
 	end.Host, end.Port, end.ServerUUID = at.Host, at.Port, at.ServerUUID
-	return before(end, at) && !at.IsZero(), nil
+	return Before(end, at) && !at.IsZero(), nil
 }
 
 const xidSize = 19 + 8 + 4 // header, number, checksum
@@ -151,6 +151,9 @@ func (t *Tracker) parts() []Entry {
 	for _, k := range keys {
 		l := t.tables[k]
 		entries = append(entries, Entry{Schema: l.Schema, Table: l.Name, Layout: l})
+	}
+	if entries == nil { // to say so
+		entries = []Entry{{}}
 	}
 	return entries
 }

@@ -160,25 +160,11 @@ func (h *MySQL) Load(ctx context.Context, at position.Position) ([]schema.Entry,
 	if !at.Time.IsZero() {
 		until = at.Time.UnixMilli()
 	}
-	r, err := h.run(ctx, "SELECT "+canalPosition+", data FROM meta_snapshot WHERE destination = ? AND binlog_timestamp <= ? ORDER BY binlog_timestamp DESC, id DESC LIMIT 1",
-		h.destination, until)
+	entries, taken, since, err := h.newest(ctx, at, until)
 	if err != nil {
 		return nil, err
 	}
-	var entries []schema.Entry
-	var taken position.Position // where the snapshot was
-	since := int64(-1 << 62)
-	if r.RowNumber() > 0 {
-		since, _ = r.GetInt(0, 3)
-		data, _ := r.GetString(0, 4)
-		if entries, err = snapshotOf(data, positionOf(r, 0, at)); err != nil {
-			return nil, fmt.Errorf("read a snapshot of %s: %w", h.destination, err)
-		}
-		if id, _ := r.GetString(0, 2); id != anyServer && len(entries) > 0 {
-			taken = entries[0].At
-		}
-	}
-	r, err = h.run(ctx, "SELECT "+canalPosition+", use_schema, sql_text, extra FROM meta_history WHERE destination = ? AND binlog_timestamp >= ? AND binlog_timestamp <= ? ORDER BY id",
+	r, err := h.run(ctx, "SELECT "+canalPosition+", use_schema, sql_text, extra FROM meta_history WHERE destination = ? AND binlog_timestamp >= ? AND binlog_timestamp <= ? ORDER BY id",
 		h.destination, since, until)
 	if err != nil {
 		return nil, err
@@ -207,6 +193,34 @@ func (h *MySQL) Load(ctx context.Context, at position.Position) ([]schema.Entry,
 	return entries, nil
 }
 
+// newest is the newest snapshot of a time that holds at a position: where it was
+// taken, if it stands at an event, and since when statements follow. One from
+// behind the position is of what the source has lost.
+func (h *MySQL) newest(ctx context.Context, at position.Position, until int64) (entries []schema.Entry, taken position.Position, since int64, err error) {
+	for skip := 0; ; skip++ {
+		r, err := h.run(ctx, "SELECT "+canalPosition+", data FROM meta_snapshot WHERE destination = ? AND binlog_timestamp <= ? ORDER BY binlog_timestamp DESC, id DESC LIMIT 1 OFFSET ?",
+			h.destination, until, skip)
+		if err != nil {
+			return nil, taken, 0, err
+		}
+		if r.RowNumber() == 0 {
+			return nil, taken, -1 << 62, nil
+		}
+		data, _ := r.GetString(0, 4)
+		if entries, err = snapshotOf(data, positionOf(r, 0, at)); err != nil {
+			return nil, taken, 0, fmt.Errorf("read a snapshot of %s: %w", h.destination, err)
+		}
+		if len(entries) > 0 && behind(entries[0].At, at) {
+			continue
+		}
+		if id, _ := r.GetString(0, 2); id != anyServer && len(entries) > 0 {
+			taken = entries[0].At
+		}
+		since, _ = r.GetInt(0, 3)
+		return entries, taken, since, nil
+	}
+}
+
 // again reports that a statement of Canal's is read again from a position on:
 // Canal's cursor behind a statement is the start of its event, where its row in
 // the history stands, too. With GTIDs nothing is read again.
@@ -217,9 +231,7 @@ func again(stored, at position.Position) bool {
 // within reports that a snapshot has an entry in it. A definition that was
 // fetched at the snapshot's own position came after it.
 func within(e schema.Entry, taken position.Position) bool {
-	covered, comparable := taken.Covers(e.At)
-	after, _ := e.At.Covers(taken)
-	return covered && comparable && (e.Schema == "" || !after)
+	return !taken.IsZero() && !e.At.IsZero() && schema.Before(e.At, taken) && (e.Schema == "" || !schema.Before(taken, e.At))
 }
 
 const canalPosition = "binlog_file, binlog_offest, binlog_master_id, binlog_timestamp"
@@ -327,6 +339,9 @@ func (h *MySQL) snapshot(ctx context.Context, parts []schema.Entry) error {
 		return err
 	}
 	at := parts[0].At
+	if err := h.void(ctx, at); err != nil {
+		return err
+	}
 	_, err = h.run(ctx, `REPLACE INTO meta_snapshot (gmt_create, gmt_modified, destination, binlog_file, binlog_offest, binlog_master_id, binlog_timestamp, data, extra)
 VALUES (NOW(), NOW(), ?, ?, ?, ?, ?, ?, '')`, h.destination, at.File, at.Offset, strconv.FormatUint(uint64(at.ServerID), 10), at.Time.UnixMilli(), string(data))
 	return err

@@ -3,6 +3,7 @@
 package history
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -95,7 +96,66 @@ func TestStackMySQL(t *testing.T) {
 				t.Errorf("%+v", old)
 			}
 			turns(t, conn, open, at)
+			lost(t, open)
 		})
+	}
+}
+
+// lacking is a source that never got the statements of server 1 from a number on.
+type lacking struct{ schema.Source }
+
+func (lacking) Lacks(_ context.Context, gtids string) (bool, error) { return gtids == "0-1-9", nil }
+
+func (lacking) LowerCase(context.Context) (int, error) { return 0, nil }
+
+// lost: a statement that the source never got is listed, and does not hold, whether or not a snapshot was taken behind it; what the
+// source did in its place does, though it is older than what was lost, or of the same second.
+func lost(t *testing.T, open func(string) *MySQL) {
+	t.Helper()
+	for _, every := range []time.Duration{time.Nanosecond, time.Hour} {
+		for _, second := range []int{5, 9} { // of what the source did
+			destination := fmt.Sprint("lost", every, second)
+			at := func(server, n, second int) position.Position {
+				return position.Position{File: "binlog.000007", Offset: uint64(100 * n), GTIDs: fmt.Sprintf("0-%d-%d", server, n), ServerID: uint32(server), Host: "db", Port: 3306,
+					Time: time.Unix(int64(1700000000+second), 0)}
+			}
+			load := func(at position.Position) *schema.Tracker {
+				c := schema.DefaultConfig()
+				c.SnapshotEvery = every
+				tr := schema.NewTracker(c, lacking{}, open(destination))
+				if err := tr.Load(t.Context(), at); err != nil {
+					t.Fatal(err)
+				}
+				return tr
+			}
+			apply := func(tr *schema.Tracker, sql string, at position.Position) {
+				if _, err := tr.Apply(t.Context(), schema.Statement{SQL: sql, Database: "d", At: at, Start: at.Offset - 50}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			tr := load(at(1, 2, 2))
+			apply(tr, "CREATE TABLE t (a INT)", at(1, 3, 3))
+			apply(tr, "ALTER TABLE t RENAME COLUMN a TO x", at(1, 9, 9))
+			common := at(1, 7, 12) // the time stays that of the position
+			common.File, common.Offset = "", 0
+			if ahead, err := tr.Ahead(t.Context(), at(1, 11, 12), common); err != nil || len(ahead) != 1 {
+				t.Errorf("%s: ahead: %q, %v", destination, ahead, err)
+			}
+			tr = load(common)
+			if got, want := plain(tr.Known("d", "t")), "a INT key=false null=true, "; got != want {
+				t.Errorf("%s: at the last common one: %s", destination, got)
+			}
+			theirs := at(2, 20, second)
+			theirs.File = "binlog.000001"
+			apply(tr, "ALTER TABLE t ADD b INT", theirs)
+			for _, n := range []int{20, 30} {
+				then := at(2, n, n+second)
+				then.File = "binlog.000001"
+				if got, want := plain(load(then).Known("d", "t")), "a INT key=false null=true, b INT key=false null=true, "; got != want {
+					t.Errorf("%s: at %s: %s", destination, then.GTIDs, got)
+				}
+			}
+		}
 	}
 }
 
