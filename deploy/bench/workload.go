@@ -28,7 +28,7 @@ func workloads(scale float64) []workload {
 	none := func(*client.Conn, int) error { return nil }
 	return []workload{
 		{"bulk", size(1_000_000), none, func(c *client.Conn, n int) error { return insert(c, n, 100) }},
-		{"single", size(100_000), none, func(c *client.Conn, n int) error { return insert(c, n, 1) }},
+		{"single", size(300_000), none, func(c *client.Conn, n int) error { return insert(c, n, 1) }},
 		{"update", size(300_000), func(c *client.Conn, n int) error { return insert(c, n, 100) }, updateAll},
 	}
 }
