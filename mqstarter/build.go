@@ -8,7 +8,6 @@ import (
 	"io"
 	"log/slog"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/canal-relay/canal-relay/metrics"
@@ -121,7 +120,8 @@ func newBuilder(t *term) *builder {
 	}
 	if t.config.Headers {
 		b.origin = message.NewOrigin(t.config.Destination, t.epoch)
-		for _, h := range b.origin.AppendHeaders(nil, nil, nil) {
+		most := b.origin.Headers(nil, nil)
+		for _, h := range most.All() {
 			b.common += headerFraming + len(h.Key) + len(h.Value)
 		}
 	}
@@ -130,7 +130,7 @@ func newBuilder(t *term) *builder {
 
 // messageBytes is about what a message holds beside its own bytes until it is
 // acknowledged: its record and headers, here and in franz-go.
-const messageBytes = 768
+const messageBytes = 640
 
 // fill builds the messages of p's batch. The raw rows are not needed after
 // that, and are let go of long before the acknowledgement.
@@ -255,17 +255,16 @@ func (b *builder) message(p *parcel, c *event.Change, to *target.Target, partiti
 	}
 	s.oversize = whole
 	p.row(&s, c, rows)
-	s.key = s.rowEnd
 	if len(rows) == 1 && len(to.Key) > 0 {
 		if p.arena, err = b.flat.AppendRecordKey(p.arena, rows[0], to.Key); err != nil {
 			return err
 		}
 	}
-	s.keyEnd = len(p.arena)
+	s.end = len(p.arena)
 
-	size := s.valueEnd - s.value + s.keyEnd - s.key
+	size := s.row - s.value + s.end - s.key
 	if b.origin != nil {
-		size += b.common + s.posEnd - s.pos + s.rowEnd - s.row
+		size += b.common + s.posEnd - s.pos + s.key - s.row
 	}
 	if whole > 0 {
 		size += headerFraming + len(message.HeaderOversize) + maxRow
@@ -331,10 +330,9 @@ func (p *parcel) span(c *event.Change) span {
 
 // row ends a message's value and writes its r-row.
 func (p *parcel) row(s *span, c *event.Change, rows []int) {
-	s.valueEnd = len(p.arena)
-	s.row = s.valueEnd
+	s.row = len(p.arena)
 	p.arena = message.AppendRow(p.arena, c, rows)
-	s.rowEnd = len(p.arena)
+	s.key = len(p.arena)
 }
 
 // add appends a message whose bytes are in the arena.
@@ -348,22 +346,17 @@ func (p *parcel) cut(o *message.Origin) {
 	noted := 0
 	for i, s := range p.spans {
 		m := &p.Messages[i]
-		m.Value = p.arena[s.value:s.valueEnd:s.valueEnd]
-		if s.keyEnd > s.key {
-			m.Key = p.arena[s.key:s.keyEnd:s.keyEnd]
+		m.Value = p.arena[s.value:s.row:s.row]
+		if s.end > s.key {
+			m.Key = p.arena[s.key:s.end:s.end]
 		}
 		if s.entries > noted {
 			m.Entries = p.entries[noted:s.entries:s.entries]
 			noted = s.entries
 		}
-		first := len(p.headers)
 		if o != nil {
-			p.headers = o.AppendHeaders(p.headers, p.arena[s.pos:s.posEnd:s.posEnd], p.arena[s.row:s.rowEnd:s.rowEnd])
+			m.Headers = o.Headers(p.arena[s.pos:s.posEnd:s.posEnd], p.arena[s.row:s.key:s.key])
 		}
-		if s.oversize > 0 {
-			p.headers = append(p.headers, message.Header{Key: message.HeaderOversize, Value: strconv.AppendInt(nil, int64(s.oversize), 10)})
-		}
-		// Where the list moves as it grows, what was cut from the old one stays.
-		m.Headers = p.headers[first:len(p.headers):len(p.headers)]
+		m.Headers.Oversize = s.oversize
 	}
 }

@@ -25,7 +25,7 @@ func TestHeaders(t *testing.T) {
 		var got []string
 		for _, m := range f.producer.sent[0].messages {
 			var s []string
-			for _, h := range m.Headers {
+			for _, h := range m.Headers.All() {
 				s = append(s, h.Key+"="+string(h.Value))
 			}
 			got = append(got, strings.Join(s, " "))
@@ -43,7 +43,7 @@ func TestWithoutHeaders(t *testing.T) {
 		f.config.Headers = false
 		f.start(t)
 		synctest.Wait()
-		want(t, "headers", len(f.producer.sent[0].messages[0].Headers), 0)
+		want(t, "headers", len(f.producer.sent[0].messages[0].Headers.All()), 0)
 		f.cancel(errLost)
 		f.ended(t)
 	})

@@ -201,7 +201,7 @@ func TestHeartbeat(t *testing.T) {
 		f.producer.mu.Unlock()
 		for _, m := range beats {
 			got = append(got, fmt.Sprintf("%s[%d] %s %d %s=%s %s=%s", m.Topic, m.Partition, m.Key, len(m.Value),
-				m.Headers[0].Key, m.Headers[0].Value, m.Headers[1].Key, m.Headers[1].Value))
+				m.Headers.All()[0].Key, m.Headers.All()[0].Value, m.Headers.All()[1].Key, m.Headers.All()[1].Value))
 		}
 		slices.Sort(got)
 		want(t, "heartbeats", strings.Join(got, "\n"), "changes[2] shop 0 r-heartbeat=shop r-epoch=7\norders[2] shop 0 r-heartbeat=shop r-epoch=7")

@@ -212,10 +212,10 @@ func (k *packer) record(p *parcel, r *run, first, end, size int) {
 		}
 	}
 	s.entries = len(p.entries)
-	s.valueEnd = len(p.arena)
-	s.row = s.valueEnd
+	s.row = len(p.arena)
 	p.arena = strconv.AppendUint(p.arena, k.entries[last].row, 10)
-	s.rowEnd = len(p.arena)
+	s.key = len(p.arena)
+	s.end = s.key
 	p.add(s, c, r.topic, r.partition)
 }
 

@@ -52,8 +52,8 @@ func packets(t *testing.T, messages []message.Message) string {
 			})
 		})
 		headers := "none"
-		if len(m.Headers) > 0 {
-			headers = fmt.Sprintf("%s#%s", m.Headers[1].Value, m.Headers[2].Value)
+		if m.Headers.Origin != nil {
+			headers = fmt.Sprintf("%s#%s", m.Headers.All()[1].Value, m.Headers.All()[2].Value)
 		}
 		all = append(all, fmt.Sprintf("%s/%d %s %s %d: %s", m.Topic, m.Partition, headers, form, batch, strings.Join(entries, " ")))
 	}
@@ -234,7 +234,7 @@ func TestPacketsWithinTheTopicsLimit(t *testing.T) {
 			if len(f.producer.sent) == 1 {
 				for i, m := range f.producer.sent[0].messages {
 					size := len(m.Value)
-					for _, h := range m.Headers {
+					for _, h := range m.Headers.All() {
 						size += headerFraming + len(h.Key) + len(h.Value)
 					}
 					if size > n {

@@ -19,9 +19,8 @@ type parcel struct {
 	err   error // why it could not be built, or why it was refused
 
 	arena   []byte
-	headers []message.Header // of all messages, in order
-	spans   []span           // one for each message
-	entries []message.Entry  // of all messages, in order, if they are noted
+	spans   []span          // one for each message
+	entries []message.Entry // of all messages, in order, if they are noted
 
 	built chan struct{} // one token: building ended
 	acked chan struct{} // one token: the producer is done with it
@@ -34,12 +33,10 @@ type parcel struct {
 // span says where a message's bytes stand in the arena. While the arena still
 // grows, and so moves, slices of it would go stale.
 type span struct {
-	value, valueEnd int
-	pos, posEnd     int // r-pos
-	row, rowEnd     int // r-row
-	key, keyEnd     int // empty for none
-	oversize        int // r-oversize; 0 for none
-	entries         int // of the parcel, up to and with this message's
+	value, row, key, end int // the value, r-row and the key, up to end; an empty key is none
+	pos, posEnd          int // r-pos
+	oversize             int // r-oversize; 0 for none
+	entries              int // of the parcel, up to and with this message's
 }
 
 func (t *term) newParcel() *parcel {
@@ -51,11 +48,10 @@ func (t *term) newParcel() *parcel {
 // reset makes p empty, keeping its memory.
 func (p *parcel) reset() {
 	clear(p.Messages)
-	clear(p.headers)
 	clear(p.entries)
 	*p = parcel{
 		Parcel: message.Parcel{Messages: p.Messages[:0]},
-		arena:  p.arena[:0], headers: p.headers[:0], spans: p.spans[:0], entries: p.entries[:0],
+		arena:  p.arena[:0], spans: p.spans[:0], entries: p.entries[:0],
 		built: p.built, acked: p.acked, done: p.done,
 	}
 }

@@ -117,7 +117,7 @@ func describe(t *testing.T, messages []message.Message) string {
 		for _, row := range v.Data {
 			ids = append(ids, row["id"])
 		}
-		all = append(all, fmt.Sprintf("%s/%d row %s: %s", m.Topic, m.Partition, m.Headers[2].Value, strings.Join(ids, ",")))
+		all = append(all, fmt.Sprintf("%s/%d row %s: %s", m.Topic, m.Partition, m.Headers.All()[2].Value, strings.Join(ids, ",")))
 	}
 	return strings.Join(all, "\n")
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -112,10 +111,7 @@ func (p *producer) Send(_ context.Context, parcel *message.Parcel, done func(err
 	s.done = func(err error) { once.Do(func() { done(err) }) }
 	for _, m := range parcel.Messages {
 		m.Value, m.Key = bytes.Clone(m.Value), bytes.Clone(m.Key)
-		m.Headers = slices.Clone(m.Headers)
-		for i := range m.Headers {
-			m.Headers[i].Value = bytes.Clone(m.Headers[i].Value)
-		}
+		m.Headers.Tx, m.Headers.Row = bytes.Clone(m.Headers.Tx), bytes.Clone(m.Headers.Row)
 		s.messages = append(s.messages, m)
 	}
 	p.sent = append(p.sent, s)

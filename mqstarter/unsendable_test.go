@@ -72,7 +72,7 @@ func oversized(t *testing.T, policy oversize.Policy, packets bool, batches ...*e
 }
 
 func header(m message.Message, key string) string {
-	for _, h := range m.Headers {
+	for _, h := range m.Headers.All() {
 		if h.Key == key {
 			return string(h.Value)
 		}
@@ -182,7 +182,7 @@ func TestOversizeDeadLetter(t *testing.T) {
 				t.Errorf("members: %s", text)
 			}
 			if header(letters[0], "r-row") != "1" || header(letters[0], "r-pos") != "tx:1" {
-				t.Errorf("headers: %s", letters[0].Headers)
+				t.Errorf("headers: %s", letters[0].Headers.All())
 			}
 			if !strings.Contains(log, "done=dead-letter table=shop.docs") {
 				t.Errorf("log: %s", log)

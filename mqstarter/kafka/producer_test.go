@@ -176,7 +176,7 @@ func TestRecordIsWrittenAsGiven(t *testing.T) {
 	p, _ := producer(t, c.ListenAddrs(), nil)
 	m := record("changes", 0, "{}")
 	m.Key = []byte("7")
-	m.Headers = []message.Header{{Key: "r-dest", Value: []byte("shop")}, {Key: "r-row", Value: []byte("0")}}
+	m.Headers = message.NewOrigin("shop", -1).Headers([]byte("tx"), []byte("0"))
 	if err := outcome(t, send(t, p, m, record("changes", 0, "plain"))); err != nil {
 		t.Fatal(err)
 	}
@@ -192,7 +192,7 @@ func TestRecordIsWrittenAsGiven(t *testing.T) {
 			got = append(got, fmt.Sprintf("%q %t %q %v", r.Key, r.Key == nil, r.Value, r.Headers))
 		})
 	}
-	if text := strings.Join(got, "\n"); text != `"7" false "{}" [{r-dest [115 104 111 112]} {r-row [48]}]`+"\n"+`"" true "plain" []` {
+	if text := strings.Join(got, "\n"); text != `"7" false "{}" [{r-dest [115 104 111 112]} {r-pos [116 120]} {r-row [48]}]`+"\n"+`"" true "plain" []` {
 		t.Errorf("got %s", text)
 	}
 }

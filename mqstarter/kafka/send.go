@@ -42,6 +42,7 @@ func (p *Producer) Send(ctx context.Context, parcel *message.Parcel, done func(e
 		return
 	}
 	f := p.newFlight(parcel, done)
+	f.load()
 	for i := range f.records {
 		// Both contexts fail a record that is in no request yet: ctx when the
 		// term drops everything, the record's own after the first refusal.
@@ -80,27 +81,24 @@ func (p *Producer) newFlight(parcel *message.Parcel, done func(error)) *flight {
 		p.flying.Add(-1)
 		done(err)
 	}
-	n := 0
-	for i := range parcel.Messages {
-		n += len(parcel.Messages[i].Headers)
-	}
-	f := &flight{
-		producer: p, parcel: parcel, done: landed,
-		records: make([]kgo.Record, len(parcel.Messages)),
-		headers: make([]kgo.RecordHeader, 0, n),
-	}
-	f.left.Store(int64(len(f.records)) + 1)
-	for i := range parcel.Messages {
-		m, first := &parcel.Messages[i], len(f.headers)
-		for _, h := range m.Headers {
-			f.headers = append(f.headers, kgo.RecordHeader{Key: h.Key, Value: h.Value})
-		}
+	return &flight{producer: p, parcel: parcel, done: landed}
+}
+
+// load makes the records, which take more memory than the messages: not while
+// the flight waits for a transaction.
+func (f *flight) load() {
+	messages := f.parcel.Messages
+	f.records = make([]kgo.Record, len(messages))
+	f.headers = make([]kgo.RecordHeader, 0, len(messages)*(message.MostHeaders-1))
+	f.left.Store(int64(len(messages)) + 1)
+	for i := range messages {
+		m, first := &messages[i], len(f.headers)
+		f.headers = message.AppendHeaders(f.headers, &m.Headers)
 		f.records[i] = kgo.Record{
 			Topic: m.Topic, Partition: m.Partition, Key: m.Key, Value: m.Value,
-			Headers: f.headers[first:len(f.headers):len(f.headers)], Context: p.record,
+			Headers: f.headers[first:len(f.headers):len(f.headers)], Context: f.producer.record,
 		}
 	}
-	return f
 }
 
 // settle is franz-go's promise, called for one record at a time by a goroutine

@@ -11,6 +11,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/canal-relay/canal-relay/mqstarter/kafka/refusal"
 	"github.com/canal-relay/canal-relay/mqstarter/message"
@@ -37,8 +38,9 @@ const (
 	// lull is how long a transaction waits for one more parcel.
 	lull = 2 * time.Millisecond
 	// settling is how long a broker mostly takes to write the markers of a commit
-	// after its answer. Records that come earlier it tries again only 20 ms later.
-	settling = 2 * time.Millisecond
+	// after its answer; settlingMost is how long it is asked.
+	settling     = 2 * time.Millisecond
+	settlingMost = 50 * time.Millisecond
 
 	fencingsBorne = 3 // in fencingsSpan, without an election
 	fencingsSpan  = time.Minute
@@ -77,15 +79,6 @@ func NewTransactions(c Config, own TransactionConfig, l *slog.Logger) *Transacti
 	return &Transactions{config: c, own: own, log: l}
 }
 
-// again is an error that another term may not meet: what readers have must be
-// read anew.
-type again struct{ error }
-
-func (e again) Unwrap() error { return e.error }
-
-// Again reports that the next term may begin in the same ownership.
-func (e again) Again() bool { return true }
-
 // Transactional is a Producer that commits messages together with the position
 // that they lead to. Whoever reads read_committed sees each of them once.
 type Transactional struct {
@@ -96,7 +89,7 @@ type Transactional struct {
 	identity string
 	last     position.Resume // what readers have
 	began    time.Time       // the latest transaction
-	queue    chan *flight
+	queue    chan *flight    // not loaded
 	running  bool
 	failed   error         // why there is no further transaction
 	ended    chan struct{} // closed when run has ended
@@ -120,7 +113,7 @@ func (p *Transactional) Claim(ctx context.Context, epoch int64) (position.Resume
 	if p.all.own.Identity != nil {
 		var err error
 		if p.identity, err = p.all.own.Identity(ctx); err != nil {
-			return position.Resume{}, again{fmt.Errorf("tell ZooKeepers apart: %w", err)}
+			return position.Resume{}, refusal.Again{Err: fmt.Errorf("tell ZooKeepers apart: %w", err)}
 		}
 	}
 	if _, err := p.Producer.Claim(ctx, epoch); !errors.Is(err, position.ErrNone) {
@@ -213,6 +206,7 @@ func (p *Transactional) transaction(f *flight) {
 		err = p.client.BeginTransaction()
 	}
 	for ; f != nil; f = p.more(t) {
+		f.load()
 		t.add(f)
 		if err != nil {
 			break
@@ -327,34 +321,46 @@ func (p *Transactional) commit(to position.Resume) error {
 	if err := p.client.EndTransaction(p.live, kgo.TryCommit); err != nil {
 		return fmt.Errorf("commit a Kafka transaction: %w", err)
 	}
-	// To wait before anything is acknowledged, while all who wait for memory are
-	// still, keeps the timer from being late by the time slices of those who build.
-	time.Sleep(settling)
+	p.settle()
 	return nil
 }
 
-// final are answers that another term would get as well.
-var final = []error{
-	kerr.MessageTooLarge, kerr.RecordListTooLarge, kerr.InvalidRecord, kerr.PolicyViolation, kerr.InvalidTopicException,
-	kerr.TopicAuthorizationFailed, kerr.ClusterAuthorizationFailed, kerr.TransactionalIDAuthorizationFailed, kerr.SaslAuthenticationFailed,
-	kerr.InvalidTransactionTimeout, kerr.UnsupportedForMessageFormat, kerr.UnsupportedCompressionType, kerr.InvalidRequiredAcks,
+// settle waits until the markers of a commit are written: records that come
+// earlier a broker tries again only 20 ms later. To do so before anything is
+// acknowledged, while all who wait for memory are still, keeps the timer from
+// being late by the time slices of those who build.
+func (p *Transactional) settle() {
+	ctx, cancel := context.WithTimeout(p.live, settlingMost)
+	defer cancel()
+	ask := kmsg.NewPtrDescribeTransactionsRequest()
+	ask.TransactionalIDs = []string{p.all.own.ID}
+	for {
+		answer, err := ask.RequestWith(ctx, p.client)
+		if err != nil || len(answer.TransactionStates) != 1 || answer.TransactionStates[0].ErrorCode != 0 {
+			time.Sleep(settling) // an old broker, or one that does not let us know
+			return
+		}
+		if answer.TransactionStates[0].State != "PrepareCommit" {
+			return
+		}
+		time.Sleep(settling / 2)
+	}
 }
 
 // failure tells what another term can mend from what it cannot.
 func (p *Transactional) failure(err error) error {
-	var known again
-	var text *refusal.Error
+	var known refusal.Again
 	is := func(e error) bool { return errors.Is(err, e) }
 	switch {
 	case err == nil || errors.As(err, &known):
 		return err
-	case errors.As(err, &text), slices.ContainsFunc(final, is):
+	case refusal.Lasts(err):
 		return err
 	case (is(kerr.InvalidProducerEpoch) || is(kerr.ProducerFenced)) && p.all.fencedOften() && p.epoch == 0:
 		return refusal.Named("another process uses this cluster and destination: transactional id %s was taken from this one %d times in %s: "+
 			"stop the other process, or give each its own canal.relay.cluster (%v)", p.all.own.ID, fencingsBorne, fencingsSpan, err)
 	}
-	return again{err}
+	return refusal.Again{Err: err}
 }
 
 // fencedOften notes a fencing, and reports whether there were too many of late.

@@ -37,24 +37,51 @@ func NewOrigin(destination string, epoch int64) *Origin {
 	return o
 }
 
+// Headers returns the headers of a record of transaction tx whose last row is
+// row, as AppendRow wrote it. They share the memory of tx and row.
+func (o *Origin) Headers(tx, row []byte) Headers { return Headers{Origin: o, Tx: tx, Row: row} }
+
 // Heartbeat returns the headers of a heartbeat.
-func (o *Origin) Heartbeat() []Header {
-	h := []Header{{HeaderHeartbeat, o.destination}}
-	if o.epoch != nil {
-		h = append(h, Header{HeaderEpoch, o.epoch})
-	}
-	return h
+func (o *Origin) Heartbeat() Headers { return Headers{Origin: o, Heartbeat: true} }
+
+// Header is a header of a Kafka record.
+type Header struct {
+	Key   string
+	Value []byte
 }
 
-// AppendHeaders appends the headers of a record of transaction tx whose last row
-// is row, as AppendRow wrote it. They share the memory of tx and row.
-func (o *Origin) AppendHeaders(dst []Header, tx, row []byte) []Header {
-	dst = append(dst,
-		Header{HeaderDestination, o.destination},
-		Header{HeaderPosition, tx},
-		Header{HeaderRow, row})
-	if o.epoch != nil {
-		dst = append(dst, Header{HeaderEpoch, o.epoch})
+// Headers are those of a record, in a third of the memory of a list.
+type Headers struct {
+	Origin    *Origin // nil: neither r-dest nor r-epoch, r-pos and r-row
+	Tx, Row   []byte  // r-pos and r-row
+	Oversize  int     // r-oversize; 0 for none
+	Heartbeat bool    // there is r-heartbeat in place of the others
+}
+
+// MostHeaders is how many headers a record has at most.
+const MostHeaders = 5
+
+// All lists them.
+func (h *Headers) All() []Header { return AppendHeaders[Header](nil, h) }
+
+// AppendHeaders appends h as the headers of a Kafka client, which have the shape
+// of a Header.
+func AppendHeaders[H ~struct {
+	Key   string
+	Value []byte
+}](dst []H, h *Headers) []H {
+	if o := h.Origin; o != nil {
+		if h.Heartbeat {
+			dst = append(dst, H{HeaderHeartbeat, o.destination})
+		} else {
+			dst = append(dst, H{HeaderDestination, o.destination}, H{HeaderPosition, h.Tx}, H{HeaderRow, h.Row})
+		}
+		if o.epoch != nil {
+			dst = append(dst, H{HeaderEpoch, o.epoch})
+		}
+	}
+	if h.Oversize > 0 {
+		dst = append(dst, H{HeaderOversize, strconv.AppendInt(nil, int64(h.Oversize), 10)})
 	}
 	return dst
 }

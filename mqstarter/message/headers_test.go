@@ -1,6 +1,7 @@
 package message
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -18,16 +19,25 @@ func TestHeaders(t *testing.T) {
 			t.Errorf("rows %v: got %s, want %s", tt.rows, got, tt.want)
 		}
 	}
-	got := NewOrigin("example", 42).AppendHeaders(nil, c.Tx, AppendRow(nil, c, nil))
-	want := []Header{{"r-dest", []byte("example")}, {"r-pos", []byte("uuid:7")}, {"r-row", []byte("14")}, {"r-epoch", []byte("42")}}
-	if diff := cmp.Diff(want, got); diff != "" {
+	headers := NewOrigin("example", 42).Headers(c.Tx, AppendRow(nil, c, nil))
+	headers.Oversize = 2000
+	want := []Header{{"r-dest", []byte("example")}, {"r-pos", []byte("uuid:7")}, {"r-row", []byte("14")}, {"r-epoch", []byte("42")}, {"r-oversize", []byte("2000")}}
+	if diff := cmp.Diff(want, headers.All()); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}
-	if got := NewOrigin("example", 0).AppendHeaders(nil, nil, nil); string(got[3].Value) != "0" {
-		t.Errorf("epoch 0: got %q", got)
-	}
-	if got := NewOrigin("example", -1).AppendHeaders(nil, nil, nil); len(got) != 3 {
-		t.Errorf("no epoch: got %q", got)
+	for _, tt := range []struct {
+		headers Headers
+		want    string
+	}{
+		{NewOrigin("example", 0).Headers([]byte("t"), []byte("1")), "[{r-dest example} {r-pos t} {r-row 1} {r-epoch 0}]"},
+		{NewOrigin("example", -1).Headers([]byte("t"), []byte("1")), "[{r-dest example} {r-pos t} {r-row 1}]"},
+		{NewOrigin("example", 7).Heartbeat(), "[{r-heartbeat example} {r-epoch 7}]"},
+		{Headers{Oversize: 9}, "[{r-oversize 9}]"},
+		{Headers{}, "[]"},
+	} {
+		if got := fmt.Sprintf("%s", tt.headers.All()); got != tt.want {
+			t.Errorf("got %s, want %s", got, tt.want)
+		}
 	}
 	for _, tt := range []struct {
 		change event.Change

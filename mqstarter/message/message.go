@@ -4,19 +4,13 @@ import (
 	"github.com/canal-relay/canal-relay/relay/position"
 )
 
-// Header is a header of a Kafka record.
-type Header struct {
-	Key   string
-	Value []byte
-}
-
 // Message is one Kafka record.
 type Message struct {
 	Topic     string
 	Partition int32
 	Key       []byte // nil for none
 	Value     []byte
-	Headers   []Header
+	Headers   Headers
 
 	Schema, Table string // whose change it is, for error texts; empty when unknown
 

@@ -139,15 +139,8 @@ func appendUnits(dst []unit, i int, m *message.Message) []unit {
 	if len(m.Entries) > 0 {
 		return dst
 	}
-	u := unit{message: i}
-	for _, h := range m.Headers {
-		switch h.Key {
-		case message.HeaderPosition:
-			u.tx = h.Value
-		case message.HeaderRow:
-			u.row, _ = strconv.ParseUint(string(h.Value), 10, 64) // we wrote it
-		}
-	}
+	u := unit{message: i, tx: m.Headers.Tx}
+	u.row, _ = strconv.ParseUint(string(m.Headers.Row), 10, 64) // we wrote it
 	return append(dst, u)
 }
 

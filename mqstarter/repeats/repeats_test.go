@@ -36,7 +36,7 @@ func tail(tx string, row uint64) message.Tail {
 func flat(tx string, row uint64) message.Message {
 	o := message.NewOrigin("shop", 6)
 	return message.Message{Topic: "changes", Value: fmt.Appendf(nil, "%s#%d", tx, row),
-		Headers: o.AppendHeaders(nil, []byte(tx), fmt.Append(nil, row))}
+		Headers: o.Headers([]byte(tx), fmt.Append(nil, row))}
 }
 
 func in(partition int32, m message.Message) message.Message {

@@ -90,7 +90,7 @@ type line struct {
 }
 
 func (p *Printer) object(m *message.Message) error {
-	l := line{Topic: m.Topic, Partition: m.Partition, Headers: make(map[string]string, len(m.Headers))}
+	l := line{Topic: m.Topic, Partition: m.Partition, Headers: make(map[string]string, message.MostHeaders)}
 	if p.c.Hex {
 		l.Hex = hex.EncodeToString(m.Value)
 	} else {
@@ -100,7 +100,7 @@ func (p *Printer) object(m *message.Message) error {
 		key := string(m.Key)
 		l.Key = &key
 	}
-	for _, h := range m.Headers {
+	for _, h := range m.Headers.All() {
 		l.Headers[h.Key] = string(h.Value)
 	}
 	enc := json.NewEncoder(p.out)
@@ -113,7 +113,7 @@ func (p *Printer) text(m *message.Message) error {
 	if m.Key != nil {
 		fmt.Fprintf(p.out, " key=%s", m.Key)
 	}
-	for _, h := range m.Headers {
+	for _, h := range m.Headers.All() {
 		fmt.Fprintf(p.out, " %s=%s", h.Key, h.Value)
 	}
 	if p.c.Hex {

@@ -108,10 +108,8 @@ func clone(p *message.Parcel) *message.Parcel {
 	c.Messages = slices.Clone(p.Messages)
 	for i := range c.Messages {
 		m := &c.Messages[i]
-		m.Key, m.Value, m.Headers = bytes.Clone(m.Key), bytes.Clone(m.Value), slices.Clone(m.Headers)
-		for j := range m.Headers {
-			m.Headers[j].Value = bytes.Clone(m.Headers[j].Value)
-		}
+		m.Key, m.Value = bytes.Clone(m.Key), bytes.Clone(m.Value)
+		m.Headers.Tx, m.Headers.Row = bytes.Clone(m.Headers.Tx), bytes.Clone(m.Headers.Row)
 	}
 	return &c
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 
@@ -37,6 +38,33 @@ func (e *Error) Error() string { return e.text }
 
 // Named makes one.
 func Named(format string, args ...any) error { return &Error{fmt.Sprintf(format, args...)} }
+
+// Again is an error that another term may not meet: what readers have must be
+// read anew.
+type Again struct{ Err error }
+
+// Error is the text.
+func (a Again) Error() string { return a.Err.Error() }
+
+// Unwrap is the error.
+func (a Again) Unwrap() error { return a.Err }
+
+// Again reports that the next term may begin in the same ownership.
+func (Again) Again() bool { return true }
+
+// lasting are answers to a record that another term would get as well.
+var lasting = []error{
+	kerr.MessageTooLarge, kerr.RecordListTooLarge, kerr.InvalidRecord, kerr.PolicyViolation, kerr.InvalidTopicException,
+	kerr.TopicAuthorizationFailed, kerr.ClusterAuthorizationFailed, kerr.TransactionalIDAuthorizationFailed, kerr.SaslAuthenticationFailed,
+	kerr.InvalidTransactionTimeout, kerr.UnsupportedForMessageFormat, kerr.UnsupportedCompressionType, kerr.InvalidRequiredAcks,
+}
+
+// Lasts tells what another term would be refused as well, or what says what to
+// do.
+func Lasts(err error) bool {
+	var named *Error
+	return errors.As(err, &named) || slices.ContainsFunc(lasting, func(e error) bool { return errors.Is(err, e) })
+}
 
 // Shut is err, or, where that is the alert by which a broker ended the TLS
 // handshake, a failure that says so. With TLS 1.3 it comes behind the handshake.

@@ -209,18 +209,13 @@ func (r *Reading) Close(context.Context) error { return nil }
 
 // named is a change as the headers of its message name it.
 func named(m *message.Message) (audit.Change, error) {
-	c := audit.Change{Topic: m.Topic, Partition: m.Partition}
-	for _, h := range m.Headers {
-		switch h.Key {
-		case message.HeaderPosition:
-			c.Tx = string(h.Value)
-		case message.HeaderRow:
-			n, err := strconv.ParseUint(string(h.Value), 10, 64)
-			if err != nil {
-				return c, fmt.Errorf("header %s: %w", h.Key, err)
-			}
-			c.Row = n
-		}
+	c := audit.Change{Topic: m.Topic, Partition: m.Partition, Tx: string(m.Headers.Tx)}
+	if m.Headers.Row == nil {
+		return c, nil
+	}
+	var err error
+	if c.Row, err = strconv.ParseUint(string(m.Headers.Row), 10, 64); err != nil {
+		return c, fmt.Errorf("header %s: %w", message.HeaderRow, err)
 	}
 	return c, nil
 }
