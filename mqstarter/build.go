@@ -66,11 +66,7 @@ func (t *term) take() *parcel {
 		}
 		return nil
 	}
-	p := t.free.get()
-	if p == nil {
-		p = t.newParcel()
-	}
-	p.batch = batch
+	p := t.newParcel(batch)
 	t.line <- p // has as many places as there are slots
 	return p
 }
@@ -303,7 +299,7 @@ func (b *builder) tooLarge(p *parcel, c *event.Change, to *target.Target, partit
 // count sums up what metrics want to know of the batch.
 func (p *parcel) count() {
 	b := p.batch
-	p.bytes, p.changes = b.Bytes, len(b.Changes)
+	p.bytes, p.changes, p.skipped = b.Bytes, len(b.Changes), b.Skipped
 	for i := range b.Changes {
 		p.rows += b.Changes[i].Rows
 	}

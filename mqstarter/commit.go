@@ -88,13 +88,12 @@ func (t *term) release(p *parcel) {
 	c.busy = true
 	if !p.Resume.IsZero() {
 		c.position, c.moved = p.Resume, true
-		if p.batch.Skipped && t.cursor != nil {
+		if p.skipped && t.cursor != nil {
 			t.cursor.Skipped()
 		}
 	}
 	t.metrics.Acked(p.rows, p.bytes, p.changes, p.first)
-	t.source.Release(p.batch)
-	t.free.put(p)
+	t.unload(p)
 	<-t.slots
 }
 

@@ -11,23 +11,29 @@ import (
 // maxPooled is the largest arena, in bytes, that is kept for another parcel.
 const maxPooled = 1 << 20
 
-// parcel is one batch on its way through a term: the messages built from it,
-// with their bytes in an arena that is used again after the acknowledgement.
+// parcel is one batch on its way through a term, with the messages built from
+// it.
 type parcel struct {
 	message.Parcel
-	batch *event.Batch
-	err   error // why it could not be built, or why it was refused
-
-	arena   []byte
-	spans   []span          // one for each message
-	entries []message.Entry // of all messages, in order, if they are noted
+	*memory // nil when it was given back
+	batch   *event.Batch
+	err     error // why it could not be built, or why it was refused
 
 	built chan struct{} // one token: building ended
 	acked chan struct{} // one token: the producer is done with it
-	done  func(error)   // what the producer calls
 
 	rows, bytes, changes int       // what metrics count
 	first                time.Time // of the first change; zero without changes
+	skipped              bool      // as in event.Batch
+}
+
+// memory is what messages are made of: their bytes are in an arena that is used
+// again when they are in Kafka.
+type memory struct {
+	messages []message.Message // the parcel's, when it has them no more
+	arena    []byte
+	spans    []span          // one for each message
+	entries  []message.Entry // of all messages, in order, if they are noted
 }
 
 // span says where a message's bytes stand in the arena. While the arena still
@@ -39,58 +45,64 @@ type span struct {
 	entries              int // of the parcel, up to and with this message's
 }
 
-func (t *term) newParcel() *parcel {
-	p := &parcel{built: make(chan struct{}, 1), acked: make(chan struct{}, 1)}
-	p.done = func(err error) { t.acknowledge(p, err) }
+func (t *term) newParcel(b *event.Batch) *parcel {
+	p := &parcel{batch: b, memory: t.free.get(), built: make(chan struct{}, 1), acked: make(chan struct{}, 1)}
+	p.Messages = p.messages
+	p.Landed = func() { t.unload(p) }
 	return p
 }
 
-// reset makes p empty, keeping its memory.
-func (p *parcel) reset() {
-	clear(p.Messages)
-	clear(p.entries)
-	*p = parcel{
-		Parcel: message.Parcel{Messages: p.Messages[:0]},
-		arena:  p.arena[:0], spans: p.spans[:0], entries: p.entries[:0],
-		built: p.built, acked: p.acked, done: p.done,
+// unload gives back what a parcel's messages take, of which no reference may be
+// left. A producer that keeps parcels for a while has it done as they land, and
+// the committer otherwise: never both at a time, since a producer is done with a
+// parcel only after it landed.
+func (t *term) unload(p *parcel) {
+	if p.memory == nil {
+		return
 	}
+	p.messages = p.Messages
+	t.free.put(p.memory)
+	p.memory, p.Messages = nil, nil
+	t.source.Release(p.batch)
 }
 
-// freeList keeps parcels for reuse, the last one used first, so that few arenas
-// are warm when few are in flight. Only acknowledged parcels come back.
+// freeList keeps memory for reuse, the last one used first, so that few arenas
+// are warm when few are in flight.
 type freeList struct {
-	mu      sync.Mutex
-	parcels []*parcel
+	mu   sync.Mutex
+	free []*memory
 }
 
-// get returns a parcel that is empty, or nil.
-func (f *freeList) get() *parcel {
+// get returns memory that holds nothing.
+func (f *freeList) get() *memory {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	n := len(f.parcels)
+	n := len(f.free)
 	if n == 0 {
-		return nil
+		return &memory{}
 	}
-	p := f.parcels[n-1]
-	f.parcels[n-1] = nil
-	f.parcels = f.parcels[:n-1]
-	return p
+	m := f.free[n-1]
+	f.free[n-1] = nil
+	f.free = f.free[:n-1]
+	return m
 }
 
-// put takes a parcel that nobody else refers to.
-func (f *freeList) put(p *parcel) {
-	p.reset()
-	if cap(p.arena) > maxPooled {
-		p.arena = nil
+// put takes memory that nobody else refers to.
+func (f *freeList) put(m *memory) {
+	clear(m.messages)
+	clear(m.entries)
+	m.messages, m.arena, m.spans, m.entries = m.messages[:0], m.arena[:0], m.spans[:0], m.entries[:0]
+	if cap(m.arena) > maxPooled {
+		m.arena = nil
 	}
 	f.mu.Lock()
-	f.parcels = append(f.parcels, p)
+	f.free = append(f.free, m)
 	f.mu.Unlock()
 }
 
-// drop gives the memory of idle parcels back.
+// drop gives idle memory back.
 func (f *freeList) drop() {
 	f.mu.Lock()
-	f.parcels = nil
+	f.free = nil
 	f.mu.Unlock()
 }

@@ -42,7 +42,7 @@ func (t *term) sendOne(p *parcel, beat *heartbeat) bool {
 	beat.note(p.Messages)
 	t.sent <- p
 	t.flying.Add(1)
-	t.producer.Send(t.work, &p.Parcel, p.done) // p may be another parcel's memory from here on
+	t.producer.Send(t.work, &p.Parcel, func(err error) { t.acknowledge(p, err) })
 	return !alone || t.land()
 }
 

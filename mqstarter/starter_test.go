@@ -91,6 +91,7 @@ type producer struct {
 
 type sent struct {
 	messages []message.Message // copies
+	landed   func()
 	done     func(error)
 }
 
@@ -106,7 +107,7 @@ func (p *producer) Claim(_ context.Context, epoch int64) (position.Resume, error
 
 func (p *producer) Send(_ context.Context, parcel *message.Parcel, done func(error)) {
 	p.mu.Lock()
-	var s sent
+	s := sent{landed: parcel.Landed}
 	var once sync.Once
 	s.done = func(err error) { once.Do(func() { done(err) }) }
 	for _, m := range parcel.Messages {
@@ -319,6 +320,32 @@ func TestPositionStandsAtTransactionEnds(t *testing.T) {
 		f.producer.ack(4, nil)
 		wait(2 * f.config.FlushPeriod)
 		want(t, "saved", f.cursor.list(), "a d")
+		f.cancel(errLost)
+		f.ended(t)
+	})
+}
+
+// TestLandedParcels: what landed gives its memory back once, in whatever order,
+// and moves no position before it is acknowledged.
+func TestLandedParcels(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, whole(1, "a"), whole(2, "b"), whole(3, "c"))
+		f.start(t)
+		synctest.Wait()
+		f.producer.sent[1].landed()
+		f.producer.sent[0].landed()
+		wait(3 * f.config.FlushPeriod)
+		want(t, "released by landing", f.source.released, []uint64{2, 1})
+		want(t, "saved before an acknowledgement", f.cursor.list(), "")
+		for n := 1; n <= 3; n++ {
+			f.producer.ack(n, nil)
+		}
+		wait(2 * f.config.FlushPeriod)
+		want(t, "released", f.source.released, []uint64{2, 1, 3})
+		want(t, "saved", f.cursor.list(), "c")
+		f.source.batches <- whole(4, "d")
+		synctest.Wait()
+		want(t, "statement built where others were", strings.Contains(string(f.producer.sent[3].messages[0].Value), "create table t4"), true)
 		f.cancel(errLost)
 		f.ended(t)
 	})

@@ -24,6 +24,7 @@ type flight struct {
 	parcel   *message.Parcel
 	left     atomic.Int64 // records not settled, plus one while they are handed over
 	err      error        // the first refusal; promises run one at a time
+	landed   func(error)  // all records have settled
 	done     func(error)
 }
 
@@ -42,6 +43,7 @@ func (p *Producer) Send(ctx context.Context, parcel *message.Parcel, done func(e
 		return
 	}
 	f := p.newFlight(parcel, done)
+	f.landed = f.done
 	f.load()
 	for i := range f.records {
 		// Both contexts fail a record that is in no request yet: ctx when the
@@ -76,12 +78,11 @@ func (p *Producer) newFlight(parcel *message.Parcel, done func(error)) *flight {
 	if p.flying.Add(1) == 1 {
 		p.moved.Store(p.age())
 	}
-	landed := func(err error) {
+	return &flight{producer: p, parcel: parcel, done: func(err error) {
 		p.moved.Store(p.age())
 		p.flying.Add(-1)
 		done(err)
-	}
-	return &flight{producer: p, parcel: parcel, done: landed}
+	}}
 }
 
 // load makes the records, which take more memory than the messages: not while
@@ -111,10 +112,10 @@ func (f *flight) settle(r *kgo.Record, err error) {
 	f.land()
 }
 
-// land counts one down; the last one tells the term.
+// land counts one down; the last one tells whoever waits.
 func (f *flight) land() {
 	if f.left.Add(-1) == 0 {
-		f.done(f.err)
+		f.landed(f.err)
 	}
 }
 

@@ -172,6 +172,18 @@ func (p *Transactional) Send(ctx context.Context, parcel *message.Parcel, done f
 	}
 }
 
+// unload lets go of what a parcel in an open transaction takes: it is Kafka's to
+// keep now, and an arena that waits for the commit would hold up those who build.
+func (f *flight) unload(err error) {
+	if err != nil {
+		return
+	}
+	f.records, f.headers = nil, nil
+	if f.parcel.Landed != nil {
+		f.parcel.Landed()
+	}
+}
+
 // run makes transactions until the producer is closed.
 func (p *Transactional) run() {
 	defer close(p.ended)
@@ -206,6 +218,7 @@ func (p *Transactional) transaction(f *flight) {
 		err = p.client.BeginTransaction()
 	}
 	for ; f != nil; f = p.more(t) {
+		f.landed = f.unload
 		f.load()
 		t.add(f)
 		if err != nil {
@@ -214,6 +227,7 @@ func (p *Transactional) transaction(f *flight) {
 		for i := range f.records {
 			p.client.Produce(p.live, &f.records[i], f.settle)
 		}
+		f.land()
 	}
 	if err == nil {
 		err = p.commit(t.resume)

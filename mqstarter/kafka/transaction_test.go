@@ -227,6 +227,27 @@ func TestLargeTransactionIsCut(t *testing.T) {
 	}
 }
 
+// TestMemoryIsNotHeldUntilTheCommit: what an open transaction has brought to
+// Kafka is let go of, so that those who build go on.
+func TestMemoryIsNotHeldUntilTheCommit(t *testing.T) {
+	c := cluster(t, kfake.SeedTopics(1, "changes"))
+	p, _, err := ledger(t, c, "", func(c *TransactionConfig) { c.MaxTime = MaxTransactionTime }).owner(t, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	landed, done := make(chan bool, 1), make(chan error, 1)
+	open := parcelOf(100, 1, "a", "b") // the source has more of the transaction
+	open.Landed = func() { landed <- true }
+	p.Send(t.Context(), open, func(err error) { done <- err })
+	select {
+	case <-landed:
+	case err := <-done:
+		t.Errorf("committed (%v), and its memory was held until then", err)
+	case <-time.After(time.Minute):
+		t.Error("it did not land")
+	}
+}
+
 // TestNewTopicsAreCommitted: the first records of a topic are committed like any
 // others, also when a busy machine makes the client slow to note the topic.
 func TestNewTopicsAreCommitted(t *testing.T) {

@@ -26,4 +26,10 @@ type Parcel struct {
 	Rows     uint64            // as in event.Batch
 	Tx       []byte            // as in event.Batch
 	Count    int               // rows that it holds; a statement counts as one
+
+	// Landed, when it is not nil, is called once all messages are in Kafka, be it
+	// in a transaction that is still open: nobody needs them any more. It may be
+	// called by any goroutine, before the producer is done with the parcel, and
+	// does not wait.
+	Landed func()
 }
