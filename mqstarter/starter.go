@@ -202,7 +202,7 @@ func (s *Starter) run(ctx context.Context, epoch int64) error {
 	if err != nil {
 		return fmt.Errorf("set up producer: %w", err)
 	}
-	from, err := resume.Claim(ctx, producer, saved, s.owner(epoch), s.log)
+	from, exact, err := resume.Claim(ctx, producer, saved, s.owner(epoch), s.log)
 	var source Source
 	if err != nil {
 		err = fmt.Errorf("claim destination: %w", err)
@@ -217,7 +217,9 @@ func (s *Starter) run(ctx context.Context, epoch int64) error {
 	}
 	s.log.Info("reading changes from here on", "epoch", epoch, "file", from.File, "offset", from.Offset, "gtids", from.GTIDs)
 	t := newTerm(s, epoch, source, producer)
-	t.repeats = t.readersHave(saved, from)
+	if !exact {
+		t.repeats = t.readersHave(saved, from)
+	}
 	t.commit.known = saved.Routing == s.config.Routing
 	return t.run(ctx)
 }
@@ -231,13 +233,11 @@ func (s *Starter) owner(epoch int64) resume.Owner {
 }
 
 // readersHave makes what takes out records that an earlier term has sent; nil
-// where that cannot be told. A producer that gives readers records and position
-// together has no such records.
+// where that cannot be told.
 func (t *term) readersHave(saved position.Saved, from position.Resume) *repeats.Filter {
 	scanner, can := t.producer.(repeats.Scanner)
 	ends, told := t.source.(Ender)
-	_, together := t.producer.(resume.Beginner)
-	if !can || !told || together || saved.IsZero() {
+	if !can || !told || saved.IsZero() {
 		return nil
 	}
 	c := repeats.Config{Destination: t.config.Destination, Epoch: t.epoch, Saved: saved, From: from.Position, End: ends.End,

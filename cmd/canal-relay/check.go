@@ -239,6 +239,9 @@ func (c *check) kafka(ctx context.Context, node *config.Node, i *config.Instance
 		found = producer.CheckTransactions(ctx, i.ExactlyOnce.Topic)
 		c.exactlyOnce(where, node, i)
 	}
+	if i.History.Store == config.StoreKafka {
+		found = append(found, producer.CheckKept(ctx, i.History.Topic, false)...)
+	}
 	for _, f := range found {
 		l := levelError
 		if f.Warning {

@@ -76,7 +76,7 @@ var allowed = map[string][]string{
 		"relay/event/tablemap", "relay/sqltext", "relay/half", "relay/outage", "relay/pace", "relay/rekey",
 	},
 	"mqstarter/message":         {"relay/event", "relay/position"},
-	"mqstarter/kafka/positions": {"relay/position"},
+	"mqstarter/kafka/positions": {"mqstarter/kafka/refusal", "relay/position"},
 	"mqstarter/kafka":           {"mqstarter/kafka/dial", "mqstarter/kafka/login", "mqstarter/kafka/positions", "mqstarter/kafka/refusal", "mqstarter/kafka/settings", "mqstarter/kafka/tail", "mqstarter/kafka/topics", "mqstarter/message", "relay/position"},
 	// opens connections that nothing is written to without leave
 	"mqstarter/kafka/dial": {},
@@ -88,7 +88,7 @@ var allowed = map[string][]string{
 	"mqstarter/kafka/settings": {},
 	// reads the ends of partitions
 	"mqstarter/kafka/tail":        {"mqstarter/message"},
-	"mqstarter/kafka/schematopic": {"mqstarter/kafka", "mqstarter/kafka/refusal", "relay/position", "relay/schema"},
+	"mqstarter/kafka/schematopic": {"mqstarter/kafka", "mqstarter/kafka/refusal", "mqstarter/kafka/settings", "relay/position", "relay/schema"},
 	// decides between readers' record and the cursor
 	"mqstarter/resume": {"relay/position"},
 	// finds the records that readers have from an earlier term

@@ -64,6 +64,12 @@ func (c *kept) Save(context.Context, position.Position) error { return nil }
 // replayTerm runs a term whose cursor stands before one statement, until another one.
 func replayTerm(t *testing.T, c *kfake.Cluster, epoch int64, from, until int, change func(*mqstarter.Config, *position.Saved)) (log string) {
 	t.Helper()
+	return replayBy(t, c, epoch, from, until, "", change)
+}
+
+// replayBy is replayTerm, exactly once if there is a position topic.
+func replayBy(t *testing.T, c *kfake.Cluster, epoch int64, from, until int, positions string, change func(*mqstarter.Config, *position.Saved)) (log string) {
+	t.Helper()
 	var err error
 	config := mqstarter.DefaultConfig()
 	config.Destination, config.Builders, config.Routing = "shop", 1, "r1"
@@ -79,8 +85,17 @@ func replayTerm(t *testing.T, c *kfake.Cluster, epoch int64, from, until int, ch
 	var b bytes.Buffer
 	l := slog.New(slog.NewTextHandler(&b, nil))
 	s := mqstarter.New(config, cur,
-		func(position.Resume) (mqstarter.Source, error) { return &replay{from, until}, nil },
-		func() (mqstarter.Producer, error) { return kafka.New(kc, l) }, nil, l)
+		func(from position.Resume) (mqstarter.Source, error) {
+			return &replay{int(from.Offset / 100), until}, nil
+		},
+		func() (mqstarter.Producer, error) {
+			if positions == "" {
+				return kafka.New(kc, l)
+			}
+			own := kafka.TransactionConfig{ID: "t-shop", Topic: positions, Destination: "shop", Routing: "r1",
+				MaxTime: kafka.DefaultTransactionTime, MaxRows: 7, MaxBytes: kafka.DefaultTransactionBytes}
+			return kafka.NewTransactions(kc, own, l).Producer()
+		}, nil, l)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	if err := s.Run(ctx, epoch); !errors.Is(err, io.EOF) {
@@ -93,16 +108,21 @@ func replayTerm(t *testing.T, c *kfake.Cluster, epoch int64, from, until int, ch
 func numbers(t *testing.T, c *kfake.Cluster, topic string) (all []int) {
 	t.Helper()
 	n := c.PartitionInfo(topic, 0).HighWatermark
-	cl, err := kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...), kgo.ConsumeTopics(topic), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.DisableClientMetrics())
+	cl, err := kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...), kgo.ConsumeTopics(topic), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
+		kgo.KeepControlRecords(), kgo.DisableClientMetrics())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer cl.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	for int64(len(all)) < n && ctx.Err() == nil {
+	for next := int64(0); next < n && ctx.Err() == nil; {
 		for it := cl.PollFetches(ctx).RecordIter(); !it.Done(); {
 			r := it.Next()
+			next = r.Offset + 1
+			if r.Attrs.IsControl() {
+				continue
+			}
 			var i int
 			if _, err := fmt.Sscanf(string(r.Value[bytes.Index(r.Value, []byte("truncate ")):]), "truncate %d", &i); err != nil {
 				t.Fatal(err)
@@ -138,6 +158,31 @@ func TestRestartRepeatsNothing(t *testing.T) {
 	}
 	if n := strings.Count(log, "taking them out"); n != 3 {
 		t.Errorf("%d places were said to be cut, want 3:\n%s", n, log)
+	}
+}
+
+// TestRestartWithoutTheRecord: where the record of what readers have is gone, with its topic or from it, or was never written, the
+// cursor, which is behind, decides: what readers have is found in the topics and not sent again.
+func TestRestartWithoutTheRecord(t *testing.T) {
+	const gone = "the record of what readers have is gone"
+	once := func(_ *mqstarter.Config, s *position.Saved) { s.Delivery = position.ExactlyOnce }
+	c := topics(t, 1, "changes", "one", "two", "positions", "others")
+	replayTerm(t, c, 2, 0, 20, nil) // at least once until here
+	if log := replayBy(t, c, 3, 10, 40, "positions", nil); strings.Contains(log, gone) {
+		t.Errorf("at the first term with it:\n%s", log)
+	}
+	if log := replayBy(t, c, 4, 30, 60, "positions", once); strings.Contains(log, gone) || strings.Contains(log, "taking them out") {
+		t.Errorf("with the record:\n%s", log)
+	}
+	if log := replayBy(t, c, 5, 42, 80, "others", once); strings.Count(log, gone) != 1 {
+		t.Errorf("without it:\n%s", log)
+	}
+	var want []int
+	for n := 1; n < 80; n += 5 {
+		want = append(want, n)
+	}
+	if got := numbers(t, c, "one"); !slices.Equal(got, want) {
+		t.Errorf("got %v", got)
 	}
 }
 

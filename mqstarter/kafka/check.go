@@ -61,8 +61,22 @@ func (p *Producer) CheckTransactions(ctx context.Context, positions string) []Fi
 		all = append(all, Finding{Topic: positions, Text: fmt.Sprintf("cannot be looked at: %v", err)})
 	case n != 1:
 		all = append(all, Finding{Topic: positions, Text: fmt.Sprintf("has %d partitions: a position topic has one; name another one as canal.relay.position.topic", n)})
+	default:
+		all = append(all, p.CheckKept(ctx, positions, true)...)
 	}
 	return all
+}
+
+// CheckKept looks at whether a topic of ours may lose what must stay, as
+// settings.Losing.
+func (p *Producer) CheckKept(ctx context.Context, topic string, compacted bool) []Finding {
+	text, err := settings.Losing(ctx, p.client, p.config.Brokers, topic, compacted)
+	if err != nil {
+		return []Finding{{Warning: true, Topic: topic, Text: fmt.Sprintf("its settings cannot be read: %v", p.reason(err))}}
+	} else if text != "" {
+		return []Finding{{Warning: true, Topic: topic, Text: "may lose records that must stay: " + text}}
+	}
+	return nil
 }
 
 // reason prefers what a broker said to "deadline exceeded".

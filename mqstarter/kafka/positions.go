@@ -3,7 +3,6 @@ package kafka
 import (
 	"context"
 	"errors"
-	"strings"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/canal-relay/canal-relay/mqstarter/kafka/positions"
 	"github.com/canal-relay/canal-relay/mqstarter/kafka/refusal"
+	"github.com/canal-relay/canal-relay/mqstarter/kafka/settings"
 	"github.com/canal-relay/canal-relay/mqstarter/kafka/topics"
 	"github.com/canal-relay/canal-relay/relay/position"
 )
@@ -26,13 +26,18 @@ func (p *Transactional) makePositions(ctx context.Context) error {
 		var n int32
 		err := p.ask(ctx, func(ctx context.Context) (err error) {
 			if n, err = topics.Count(ctx, p.client, name, false); errors.Is(err, kerr.UnknownTopicOrPartition) {
-				return p.createPositions(ctx)
+				return positions.Create(ctx, p.client, name, p.config.Replication, p.config.Brokers)
 			}
 			return err
 		})
 		switch {
-		case err != nil || n == 1:
+		case err != nil:
 			return err
+		case n == 1:
+			if losing, _ := settings.Losing(ctx, p.client, p.config.Brokers, name, true); losing != "" {
+				p.log.Warn("the position topic may lose records that must stay", "topic", name, "settings", losing)
+			}
+			return nil
 		case n > 1:
 			return refusal.Named("topic %s has %d partitions: a position topic has one; name another one as canal.relay.position.topic", name, n)
 		}
@@ -42,16 +47,6 @@ func (p *Transactional) makePositions(ctx context.Context) error {
 			return ctx.Err()
 		}
 	}
-}
-
-func (p *Transactional) createPositions(ctx context.Context) error {
-	name := p.all.own.Topic
-	err := positions.Create(ctx, p.client, name, p.config.Replication)
-	if err != nil && refusal.Is(err) {
-		return refusal.Named("topic %s cannot be created: %v: an administrator may create it with kafka-topics --bootstrap-server %s --create %s",
-			name, err, strings.Join(p.config.Brokers, ","), positions.Flags(name))
-	}
-	return err
 }
 
 // readPosition returns the destination's last committed record, nil if it has

@@ -33,12 +33,7 @@ type flight struct {
 // topic or partition that does not exist fails the parcel before any record of
 // it is sent.
 func (p *Producer) Send(ctx context.Context, parcel *message.Parcel, done func(error)) {
-	if err := context.Cause(p.record); err != nil {
-		done(err)
-		return
-	}
-	if err := p.exist(ctx, parcel.Messages); err != nil {
-		p.fail(err)
+	if err := p.accept(ctx, parcel.Messages); err != nil {
 		done(err)
 		return
 	}
@@ -51,6 +46,19 @@ func (p *Producer) Send(ctx context.Context, parcel *message.Parcel, done func(e
 		p.client.Produce(ctx, &f.records[i], f.settle)
 	}
 	f.land()
+}
+
+// accept refuses messages behind a refusal, and fails the term where one has no
+// place to go.
+func (p *Producer) accept(ctx context.Context, messages []message.Message) error {
+	if err := context.Cause(p.record); err != nil {
+		return err
+	}
+	err := p.exist(ctx, messages)
+	if err != nil {
+		p.fail(err)
+	}
+	return err
 }
 
 // exist looks at every topic and partition that the messages name.

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
-	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/canal-relay/canal-relay/mqstarter/kafka/refusal"
 	"github.com/canal-relay/canal-relay/mqstarter/kafka/settings"
@@ -132,25 +131,7 @@ func (p *Producer) count(ctx context.Context, name string) (int32, error) {
 // create has a topic created as configured. One that exists by now is fine.
 func (p *Producer) create(ctx context.Context, name string, partitions int32) error {
 	err := p.ask(ctx, func(ctx context.Context) error {
-		request := kmsg.NewPtrCreateTopicsRequest()
-		request.TimeoutMillis = int32(askTimeout.Milliseconds())
-		wanted := kmsg.NewCreateTopicsRequestTopic()
-		wanted.Topic, wanted.NumPartitions, wanted.ReplicationFactor = name, partitions, p.config.Replication
-		request.Topics = append(request.Topics, wanted)
-		response, err := request.RequestWith(ctx, p.client)
-		if err != nil {
-			return err
-		}
-		for _, t := range response.Topics {
-			err = kerr.ErrorForCode(t.ErrorCode)
-			if err != nil && !errors.Is(err, kerr.TopicAlreadyExists) {
-				if t.ErrorMessage != nil {
-					err = fmt.Errorf("%w (%s)", err, *t.ErrorMessage)
-				}
-				return err
-			}
-		}
-		return nil
+		return topics.Create(ctx, p.client, name, partitions, p.config.Replication)
 	})
 	if err != nil && refusal.Is(err) {
 		return refusal.Named("topic %s cannot be created: %v: an administrator may create it with %s", name, err, p.command(name, "create", partitions))

@@ -37,10 +37,9 @@ const (
 	pace = 20 * time.Millisecond
 	// lull is how long a transaction waits for one more parcel.
 	lull = 2 * time.Millisecond
-	// settling is how long a broker mostly takes to write the markers of a commit
-	// after its answer; settlingMost is how long it is asked.
+	// settling is in which time a broker mostly writes the markers of a commit.
 	settling     = 2 * time.Millisecond
-	settlingMost = 50 * time.Millisecond
+	settlingMost = 50 * time.Millisecond // it is asked for that long
 
 	fencingsBorne = 3 // in fencingsSpan, without an election
 	fencingsSpan  = time.Minute
@@ -155,13 +154,7 @@ func (p *Transactional) Begin(ctx context.Context, from position.Resume) error {
 // Send puts a parcel into the next transaction. It waits while one is being
 // committed and many parcels are waiting.
 func (p *Transactional) Send(ctx context.Context, parcel *message.Parcel, done func(error)) {
-	err := context.Cause(p.record)
-	if err == nil {
-		if err = p.exist(ctx, parcel.Messages); err != nil {
-			p.fail(err)
-		}
-	}
-	if err != nil {
+	if err := p.accept(ctx, parcel.Messages); err != nil {
 		done(err)
 		return
 	}
@@ -199,13 +192,11 @@ func (p *Transactional) run() {
 
 // transaction is one under way.
 type transaction struct {
-	flights []*flight
-	resume  position.Resume // what readers have after it
-	rows    int
-	bytes   int
-	began   time.Time
-	paced   time.Time // when it may end
-	latest  time.Time // when a parcel was last added
+	flights      []*flight
+	resume       position.Resume // what readers have after it
+	rows, bytes  int
+	began, paced time.Time // paced: when it may end
+	latest       time.Time // when a parcel was last added
 }
 
 // transaction sends parcels, the first of which is given, and commits them.
@@ -287,9 +278,7 @@ func (p *Transactional) more(t *transaction) *flight {
 	}
 	var over <-chan time.Time
 	if cuttable {
-		timer := time.NewTimer(time.Until(until))
-		defer timer.Stop()
-		over = timer.C
+		over = time.After(time.Until(until))
 	}
 	select {
 	case f := <-p.queue:
@@ -366,9 +355,7 @@ func (p *Transactional) failure(err error) error {
 	var known refusal.Again
 	is := func(e error) bool { return errors.Is(err, e) }
 	switch {
-	case err == nil || errors.As(err, &known):
-		return err
-	case refusal.Lasts(err):
+	case err == nil || errors.As(err, &known) || refusal.Lasts(err):
 		return err
 	case (is(kerr.InvalidProducerEpoch) || is(kerr.ProducerFenced)) && p.all.fencedOften() && p.epoch == 0:
 		return refusal.Named("another process uses this cluster and destination: transactional id %s was taken from this one %d times in %s: "+

@@ -310,7 +310,10 @@ func TestCheckOfAnOldBroker(t *testing.T) {
 		"new": {nil, false},
 		"old": {[]kfake.Opt{kfake.MaxVersions(kversion.V3_9_0())}, true},
 	} {
-		c := cluster(t, append(tt.options, kfake.SeedTopics(1, "changes", "test-positions"), kfake.SeedTopics(2, "wide"))...)
+		c := cluster(t, append(tt.options, kfake.SeedTopics(1, "changes", "expiring"), kfake.SeedTopics(2, "wide"))...)
+		if err := c.CreateTopic("test-positions", 1, map[string]string{"cleanup.policy": "compact"}); err != nil {
+			t.Fatal(err)
+		}
 		p, err := New(ledger(t, c, "", nil).config, slog.New(slog.DiscardHandler))
 		if err != nil {
 			t.Fatal(err)
@@ -323,6 +326,11 @@ func TestCheckOfAnOldBroker(t *testing.T) {
 		}
 		if found := p.CheckTransactions(t.Context(), "wide"); !slices.ContainsFunc(found, func(f Finding) bool { return !f.Warning && f.Topic == "wide" }) {
 			t.Errorf("%s: of a topic with two partitions it finds %+v", name, found)
+		}
+		if found := p.CheckTransactions(t.Context(), "expiring"); !slices.ContainsFunc(found, func(f Finding) bool {
+			return f.Warning && f.Topic == "expiring" && strings.Contains(f.Text, "retention.ms=")
+		}) {
+			t.Errorf("%s: of a topic that is not compacted it finds %+v", name, found)
 		}
 		if found := p.CheckTransactions(t.Context(), "none"); !slices.ContainsFunc(found, func(f Finding) bool { return f.Warning && f.Topic == "none" }) {
 			t.Errorf("%s: of a missing topic it finds %+v", name, found)

@@ -32,33 +32,40 @@ type Owner struct {
 }
 
 // Claim makes a producer ready and decides where the term goes on: where the
-// cursor says, unless the producer has a record of what readers have. Then a
-// cursor of somebody else is taken over at once, so that it does not look as if
-// it was set back when the record has moved on and this node has not saved yet.
-func Claim(ctx context.Context, p Claimer, saved position.Saved, o Owner, l *slog.Logger) (position.Resume, error) {
-	from, err := p.Claim(ctx, o.Epoch)
-	if errors.Is(err, position.ErrNone) {
-		from, err = position.Resume{Position: saved.Position}, nil
-	} else if err == nil {
-		from, err = o.choose(from, saved, l)
-	}
+// cursor says, unless the producer has a record of what readers have. exact tells
+// that it does, and that this is where the term goes on: behind a cursor readers may
+// have more. With such a producer a cursor of somebody else is taken over at once,
+// so that it does not look as if it was set back when the record has moved on and
+// this node has not saved yet.
+func Claim(ctx context.Context, p Claimer, saved position.Saved, o Owner, l *slog.Logger) (from position.Resume, exact bool, err error) {
+	from, err = p.Claim(ctx, o.Epoch)
 	b, keeps := p.(Beginner)
+	switch {
+	case errors.Is(err, position.ErrNone):
+		from, err = position.Resume{Position: saved.Position}, nil
+		if keeps && saved.Delivery == position.ExactlyOnce {
+			l.Warn("the record of what readers have is gone, with its topic or from it: going on at the cursor, which is a little behind, and looking in the topics for what they have",
+				"file", saved.File, "offset", saved.Offset, "gtids", saved.GTIDs)
+		}
+	case err == nil:
+		from, exact, err = o.choose(from, saved, l)
+	}
 	if err != nil {
-		return from, err
+		return from, exact, err
 	}
 	from.Skip = saved.Skip
 	if !keeps {
-		return from, nil
+		return from, exact, nil
 	}
 	if err := b.Begin(ctx, from); err != nil {
-		return from, err
+		return from, exact, err
 	}
 	if saved.Foreign && o.Save != nil {
 		if err := o.Save(ctx, from.Position); err != nil {
-			return from, fmt.Errorf("take over the cursor that somebody else set: %w", err)
+			return from, exact, fmt.Errorf("take over the cursor that somebody else set: %w", err)
 		}
 	}
-	return from, nil
+	return from, exact, nil
 }
 
 // Decision is which of two positions a term goes on from.
@@ -93,10 +100,10 @@ func Decide(record position.Resume, saved position.Saved) Decision {
 	return Record
 }
 
-func (o Owner) choose(record position.Resume, saved position.Saved, l *slog.Logger) (position.Resume, error) {
+func (o Owner) choose(record position.Resume, saved position.Saved, l *slog.Logger) (from position.Resume, exact bool, err error) {
 	switch Decide(record, saved) {
 	case Neither:
-		return record, o.refuse(record, saved)
+		return record, false, o.refuse(record, saved)
 	case Cursor:
 		who := "at-least-once"
 		if saved.Foreign {
@@ -104,13 +111,13 @@ func (o Owner) choose(record position.Resume, saved position.Saved, l *slog.Logg
 		}
 		l.Warn("the cursor is ahead of what was sent exactly once: going on at the cursor", "written by", who,
 			"file", saved.File, "offset", saved.Offset, "gtids", saved.GTIDs, "sent.file", record.File, "sent.offset", record.Offset, "sent.gtids", record.GTIDs)
-		return position.Resume{Position: saved.Position}, nil
+		return position.Resume{Position: saved.Position}, false, nil
 	}
 	if reached, comparable := record.Covers(saved.Position); !saved.IsZero() && comparable && !reached {
 		l.Warn("the cursor is ahead of what readers have, although it was saved later: has Kafka lost records? Going on where readers are, so that they get them again",
 			"file", saved.File, "offset", saved.Offset, "gtids", saved.GTIDs, "sent.file", record.File, "sent.offset", record.Offset, "sent.gtids", record.GTIDs)
 	}
-	return record, nil
+	return record, true, nil
 }
 
 // refuse names the two commands of which an operator has to choose one.

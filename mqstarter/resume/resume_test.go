@@ -69,7 +69,7 @@ func TestClaim(t *testing.T) {
 	} {
 		var log bytes.Buffer
 		p := &keeper{record: &record}
-		got, err := Claim(t.Context(), p, c.saved, Owner{Destination: "shop", Epoch: 5}, slog.New(slog.NewTextHandler(&log, nil)))
+		got, exact, err := Claim(t.Context(), p, c.saved, Owner{Destination: "shop", Epoch: 5}, slog.New(slog.NewTextHandler(&log, nil)))
 		said := log.String()
 		if err != nil {
 			said += err.Error()
@@ -82,7 +82,7 @@ func TestClaim(t *testing.T) {
 				t.Errorf("%s: %q is missing in %q", name, text, said)
 			}
 		}
-		if decision := Decide(record, c.saved); (decision == Neither) != (err != nil) || (decision == Cursor) != (got.Offset != 500) {
+		if decision := Decide(record, c.saved); (decision == Neither) != (err != nil) || (decision == Record) != exact || (decision == Cursor) != (got.Offset != 500) {
 			t.Errorf("%s: decided for %s", name, decision)
 		}
 		if err == nil && p.begun.Offset != c.offset {
@@ -100,7 +100,7 @@ func TestForeignCursorIsTakenOver(t *testing.T) {
 				p.steps = append(p.steps, "save "+p2.File)
 				return nil
 			}}
-			_, err := Claim(t.Context(), p, position.Saved{Position: at("binlog.000003", 4), Foreign: foreign}, o, slog.New(slog.DiscardHandler))
+			_, _, err := Claim(t.Context(), p, position.Saved{Position: at("binlog.000003", 4), Foreign: foreign}, o, slog.New(slog.DiscardHandler))
 			want := "begin"
 			if foreign {
 				want = "begin,save binlog.000003"

@@ -12,12 +12,14 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/canal-relay/canal-relay/mqstarter/kafka/refusal"
 	"github.com/canal-relay/canal-relay/relay/position"
 )
 
@@ -90,26 +92,25 @@ func (r Record) Kafka(ctx context.Context, topic, destination string) (*kgo.Reco
 	return &kgo.Record{Topic: topic, Key: []byte(destination), Value: value, Context: ctx}, err
 }
 
-// Create makes the topic. One that is there by now is fine.
-func Create(ctx context.Context, c *kgo.Client, topic string, replication int16) error {
+// Create makes the topic. One that is there by now is fine; that it must not be
+// made is a failure with the command for an administrator.
+func Create(ctx context.Context, c *kgo.Client, topic string, replication int16, brokers []string) error {
 	settings := map[string]*string{}
-	for k, v := range config {
+	flags := ""
+	for _, k := range slices.Sorted(maps.Keys(config)) {
+		v := config[k]
 		settings[k] = &v
+		flags += " --config " + k + "=" + v
 	}
 	_, err := kadm.NewClient(c).CreateTopic(ctx, 1, replication, settings, topic)
-	if errors.Is(err, kerr.TopicAlreadyExists) {
+	switch {
+	case errors.Is(err, kerr.TopicAlreadyExists):
 		return nil
+	case err != nil && refusal.Is(err):
+		return refusal.Named("topic %s cannot be created: %v: an administrator may create it with kafka-topics --bootstrap-server %s --create --topic %s --partitions 1%s",
+			topic, err, strings.Join(brokers, ","), topic, flags)
 	}
 	return err
-}
-
-// Flags are what an administrator adds to kafka-topics --create.
-func Flags(topic string) string {
-	flags := "--topic " + topic + " --partitions 1"
-	for _, k := range slices.Sorted(maps.Keys(config)) {
-		flags += " --config " + k + "=" + config[k]
-	}
-	return flags
 }
 
 // Read calls each with what is committed, in order. The topic is read to the end

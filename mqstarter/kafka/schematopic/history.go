@@ -19,6 +19,7 @@ import (
 
 	"github.com/canal-relay/canal-relay/mqstarter/kafka"
 	"github.com/canal-relay/canal-relay/mqstarter/kafka/refusal"
+	"github.com/canal-relay/canal-relay/mqstarter/kafka/settings"
 	"github.com/canal-relay/canal-relay/relay/position"
 	"github.com/canal-relay/canal-relay/relay/schema"
 )
@@ -69,16 +70,20 @@ func (h *History) connect(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("set up Kafka client: %w", err)
 	}
-	forever := "-1"
+	forever, policy := "-1", "delete"
 	_, err = kadm.NewClient(client).CreateTopic(ctx, 1, h.config.Replication,
-		map[string]*string{"retention.ms": &forever, "retention.bytes": &forever}, h.topic)
-	if err != nil && !errors.Is(err, kerr.TopicAlreadyExists) {
+		map[string]*string{"cleanup.policy": &policy, "retention.ms": &forever, "retention.bytes": &forever}, h.topic)
+	if errors.Is(err, kerr.TopicAlreadyExists) {
+		if losing, _ := settings.Losing(ctx, client, h.config.Brokers, h.topic, false); losing != "" {
+			h.log.Warn("the schema topic may lose records that must stay", "topic", h.topic, "settings", losing)
+		}
+	} else if err != nil {
 		client.Close()
 		if away(err) {
 			return fmt.Errorf("create topic %s: %w", h.topic, err)
 		}
 		return fmt.Errorf("create topic %s: %w: an administrator may create it with kafka-topics --bootstrap-server %s --create --topic %s "+
-			"--partitions 1 --config retention.ms=-1 --config retention.bytes=-1", h.topic, err, strings.Join(h.config.Brokers, ","), h.topic)
+			"--partitions 1 --config cleanup.policy=delete --config retention.ms=-1 --config retention.bytes=-1", h.topic, err, strings.Join(h.config.Brokers, ","), h.topic)
 	}
 	h.client = client
 	return nil

@@ -51,6 +51,31 @@ func TestHistoryIsSharedAndKept(t *testing.T) {
 	}
 }
 
+// The topic is made to keep everything, whatever the brokers' defaults are; one that somebody else made is looked at.
+func TestHistoryNamesATopicThatLosesIt(t *testing.T) {
+	broker, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(1, "theirs"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer broker.Close()
+	c := kafka.DefaultConfig()
+	c.Brokers = broker.ListenAddrs()
+	for topic, want := range map[string]int{"ours": 0, "theirs": 1} {
+		var said strings.Builder
+		for range 2 {
+			said.Reset()
+			h := New(c, topic, "orders", slog.New(slog.NewTextHandler(&said, nil)))
+			if _, err := h.Load(t.Context(), position.Position{}); err != nil {
+				t.Fatal(err)
+			}
+			h.Close()
+		}
+		if n := strings.Count(said.String(), "may lose records"); n != want {
+			t.Errorf("%s: said %d times, want %d:\n%s", topic, n, want, said.String())
+		}
+	}
+}
+
 // A record of a newer format is refused, not misread.
 func TestHistoryOfNewerVersion(t *testing.T) {
 	broker, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(1, "schema"))

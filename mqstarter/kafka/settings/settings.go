@@ -3,7 +3,10 @@ package settings
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -47,25 +50,68 @@ func TransactionVersion(ctx context.Context, c *kgo.Client) (int16, error) {
 	return 0, nil
 }
 
-// setting returns a setting's text; empty when it is not told.
-func setting(ctx context.Context, c *kgo.Client, kind kmsg.ConfigResourceType, of, name string) (string, error) {
-	request := kmsg.NewPtrDescribeConfigsRequest()
-	resource := kmsg.NewDescribeConfigsRequestResource()
-	resource.ResourceType, resource.ResourceName, resource.ConfigNames = kind, of, []string{name}
-	request.Resources = append(request.Resources, resource)
-	response, err := request.RequestWith(ctx, c)
+// Losing tells, with what to do about it, by which settings a topic may lose
+// records that must stay: cleanup by age or size, or, where keys repeat, compaction.
+// compacted says that the last record of each key is enough. It is empty where none
+// does, where they may not be read, and where there is no such topic.
+func Losing(ctx context.Context, c *kgo.Client, brokers []string, topic string, compacted bool) (string, error) {
+	const policy, age, size = "cleanup.policy", "retention.ms", "retention.bytes"
+	values, err := settings(ctx, c, kmsg.ConfigResourceTypeTopic, topic, policy, age, size)
+	for _, untold := range []error{kerr.TopicAuthorizationFailed, kerr.ClusterAuthorizationFailed, kerr.UnknownTopicOrPartition} {
+		if errors.Is(err, untold) {
+			return "", nil
+		}
+	}
 	if err != nil {
 		return "", err
 	}
-	for _, r := range response.Resources {
-		if err := kerr.ErrorForCode(r.ErrorCode); err != nil {
-			return "", err
-		}
-		for _, s := range r.Configs {
-			if s.Name == name && s.Value != nil {
-				return *s.Value, nil
+	var found []string
+	wanted := "delete,retention.ms=-1,retention.bytes=-1"
+	if compacted {
+		wanted = "compact"
+	} else if strings.Contains(values[policy], "compact") {
+		found = append(found, policy+"="+values[policy])
+	}
+	if strings.Contains(values[policy], "delete") {
+		for _, limit := range []string{age, size} {
+			if v := values[limit]; v != "" && v != "-1" {
+				found = append(found, limit+"="+v)
 			}
 		}
 	}
-	return "", nil
+	if len(found) == 0 {
+		return "", nil
+	}
+	return fmt.Sprintf("%s; an administrator mends it with kafka-configs --bootstrap-server %s --alter --topic %s --add-config %s=%s",
+		strings.Join(found, ", "), strings.Join(brokers, ","), topic, policy, wanted), nil
+}
+
+// setting returns a setting's text; empty when it is not told.
+func setting(ctx context.Context, c *kgo.Client, kind kmsg.ConfigResourceType, of, name string) (string, error) {
+	values, err := settings(ctx, c, kind, of, name)
+	return values[name], err
+}
+
+// settings returns the texts of some settings, of those that are told.
+func settings(ctx context.Context, c *kgo.Client, kind kmsg.ConfigResourceType, of string, names ...string) (map[string]string, error) {
+	request := kmsg.NewPtrDescribeConfigsRequest()
+	resource := kmsg.NewDescribeConfigsRequestResource()
+	resource.ResourceType, resource.ResourceName, resource.ConfigNames = kind, of, names
+	request.Resources = append(request.Resources, resource)
+	response, err := request.RequestWith(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	values := map[string]string{}
+	for _, r := range response.Resources {
+		if err := kerr.ErrorForCode(r.ErrorCode); err != nil {
+			return nil, err
+		}
+		for _, s := range r.Configs {
+			if s.Value != nil {
+				values[s.Name] = *s.Value
+			}
+		}
+	}
+	return values, nil
 }

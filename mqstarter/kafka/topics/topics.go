@@ -30,6 +30,33 @@ func Count(ctx context.Context, c *kgo.Client, name string, create bool) (int32,
 	return int32(len(answer[0].Partitions)), kerr.ErrorForCode(answer[0].ErrorCode)
 }
 
+// createTimeout is how long brokers may take to make a topic.
+const createTimeout = 5 * time.Second
+
+// Create asks once that a topic be made. One that exists by now is fine.
+func Create(ctx context.Context, c *kgo.Client, name string, partitions int32, replication int16) error {
+	request := kmsg.NewPtrCreateTopicsRequest()
+	request.TimeoutMillis = int32(createTimeout.Milliseconds())
+	wanted := kmsg.NewCreateTopicsRequestTopic()
+	wanted.Topic, wanted.NumPartitions, wanted.ReplicationFactor = name, partitions, replication
+	request.Topics = append(request.Topics, wanted)
+	response, err := request.RequestWith(ctx, c)
+	if err != nil {
+		return err
+	}
+	for _, t := range response.Topics {
+		err := kerr.ErrorForCode(t.ErrorCode)
+		switch {
+		case err == nil || errors.Is(err, kerr.TopicAlreadyExists):
+		case t.ErrorMessage != nil:
+			return fmt.Errorf("%w (%s)", err, *t.ErrorMessage)
+		default:
+			return err
+		}
+	}
+	return nil
+}
+
 func ask(ctx context.Context, c *kgo.Client, create bool, names ...string) ([]kmsg.MetadataResponseTopic, error) {
 	request := kmsg.NewPtrMetadataRequest()
 	request.AllowAutoTopicCreation = create
