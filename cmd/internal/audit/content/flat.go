@@ -131,10 +131,10 @@ func blanks(text []byte, i int) int {
 	return i
 }
 
-// skip returns the end of the value that begins at i.
-func skip(text []byte, i int) (int, error) {
+// skip returns the end of the value that begins at start.
+func skip(text []byte, start int) (int, error) {
 	depth := 0
-	for ; i < len(text); i++ {
+	for i := start; i < len(text); i++ {
 		switch text[i] {
 		case '"':
 			for i++; i < len(text) && text[i] != '"'; i++ {
@@ -151,16 +151,18 @@ func skip(text []byte, i int) (int, error) {
 		case '{', '[':
 			depth++
 		case '}', ']':
-			if depth--; depth < 0 {
-				return i, nil
-			}
-			if depth == 0 {
+			if depth--; depth == 0 {
 				return i + 1, nil
 			}
 		case ',', ':', ' ', '\n', '\t', '\r':
-			if depth == 0 {
-				return i, nil
+		default:
+			continue
+		}
+		if depth <= 0 { // behind a number or a word
+			if i == start {
+				break
 			}
+			return i, nil
 		}
 	}
 	return 0, errJSON
