@@ -31,9 +31,9 @@ differential: ## random tables, rows and DDL against go-mysql and SELECT, as lon
 simulate: ## nodes in virtual time under random faults, as long as one likes (SEEDS=1000 FIRST=n, or one: SEED=n)
 	@go test -count=1 -timeout 0 ./cmd/internal/simulation -run '^TestSimulation$$' -v -seeds $(or $(SEEDS),1000) -first $(or $(FIRST),1) -seed $(or $(SEED),0)
 
-soak: build ## random faults under load on two nodes, then the audit (FAULTS=100, DURATION=2h, or KINDS="SIGKILL,replace source"; SERVER=mysql, DELIVERY=at-least-once, SEED=n)
+soak: build ## random faults under load on two nodes, then the audit (FAULTS=100 or DURATION=2h, KINDS="SIGKILL,SIGTERM at once" in this order, or with FAULTS drawn from these; SERVER=mysql, DELIVERY=at-least-once, SEED=n)
 	@TEST_STACK=soak SERVERS="$(or $(SERVER),mysql) zookeeper kafka" PACKAGES=./cmd/canal-relay deploy/test-stack -timeout 0 -run '^TestStackFaults$$' -v \
-	  -server $(or $(SERVER),mysql) $(if $(KINDS),-kinds "$(KINDS)",$(if $(DURATION),-soak $(DURATION) -faults $(or $(FAULTS),0),-faults $(or $(FAULTS),100))) -delivery $(or $(DELIVERY),at-least-once) -seed $(or $(SEED),0)
+	  -server $(or $(SERVER),mysql) $(if $(KINDS),-kinds "$(KINDS)") $(if $(DURATION),-soak $(DURATION)) -faults $(or $(FAULTS),$(if $(KINDS)$(DURATION),0,100)) -delivery $(or $(DELIVERY),at-least-once) -seed $(or $(SEED),0)
 
 fuzz: ## each fuzz target for FUZZTIME (20s)
 	@deploy/fuzz $(or $(FUZZTIME),20s)

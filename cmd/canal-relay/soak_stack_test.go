@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"flag"
 	"fmt"
@@ -22,7 +23,7 @@ var (
 	soakFaults   = flag.Int("faults", 0, "how many faults TestStackFaults makes; 0 is a short fixed list, or as many as -soak allows")
 	soakFor      = flag.Duration("soak", 0, "how long TestStackFaults makes faults")
 	soakDelivery = flag.String("delivery", "at-least-once", "delivery mode of TestStackFaults")
-	soakKinds    = flag.String("kinds", "SIGKILL,SIGSTOP,cut ZooKeeper,SIGTERM,cut Kafka,cut source", "the short list of faults of TestStackFaults; at most one of them \"replace source\"")
+	soakKinds    = flag.String("kinds", "", "the faults of TestStackFaults, in this order, at most one of them \"replace source\"; behind a name \" twice\" kills the node that takes over, \" at once\" does not wait until the fault before is behind; with -faults or -soak, what they are drawn from")
 	soakServer   = flag.String("server", "", "server of TestStackFaults; empty for both")
 )
 
@@ -72,6 +73,7 @@ type slot struct {
 type result struct {
 	kind         string
 	gap          time.Duration // without a record; negative: that of the next fault in the list
+	next         time.Duration // until the next owner's first record; 0 where the owner did not have to change
 	inside, near bool          // a transaction of several batches; a take-over
 }
 
@@ -171,8 +173,9 @@ func (s *soak) run(ctx context.Context, long bool) {
 			s.random(ctx)
 		}
 	} else {
-		for _, kind := range strings.Split(*soakKinds, ",") {
-			s.fault(ctx, kind, true, kind == "SIGKILL")
+		for _, kind := range strings.Split(cmp.Or(*soakKinds, shortKinds), ",") {
+			kind, near := strings.CutSuffix(kind, " twice")
+			s.fault(ctx, kind, true, near)
 		}
 	}
 	stop()
@@ -188,6 +191,9 @@ func (s *soak) run(ctx context.Context, long bool) {
 		s.Errorf("%.0f rows a second are too few", rate)
 	}
 }
+
+// shortKinds is the list of CI.
+const shortKinds = "SIGKILL twice,SIGSTOP,cut ZooKeeper,SIGTERM,cut Kafka,cut source"
 
 // kinds of faults, by how many of a hundred there are.
 var kinds = []struct {
@@ -206,6 +212,10 @@ func (s *soak) random(ctx context.Context) {
 		}
 		n -= k.share
 	}
+	if *soakKinds != "" {
+		drawn := strings.Split(*soakKinds, ",")
+		kind = drawn[s.rand.IntN(len(drawn))]
+	}
 	s.fault(ctx, kind, s.rand.IntN(100) < 60, s.rand.IntN(100) < 25)
 }
 
@@ -215,14 +225,17 @@ func (s *soak) fault(ctx context.Context, kind string, inside, near bool) {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
 	owner := s.owner(ctx)
-	before := s.watch.now().records
-	s.until(ctx, "records", func() bool { return s.watch.now().records > before+100 })
-	time.Sleep(s.upTo(500 * time.Millisecond))
-	if inside {
+	kind, atOnce := strings.CutSuffix(kind, " at once")
+	if before := s.watch.now().records; !atOnce {
+		s.until(ctx, "records", func() bool { return s.watch.now().records > before+100 })
+		time.Sleep(s.upTo(500 * time.Millisecond))
+	}
+	if inside && !atOnce {
 		s.until(ctx, "a large transaction", func() bool { n := s.watch.now(); return n.inside() && n.row < n.size*2/3 })
 	}
 	s.watch.begin()
-	done := result{kind: kind, inside: s.watch.now().inside()}
+	made, last := time.Now(), s.watch.now()
+	done := result{kind: kind, inside: last.inside()}
 	mend := s.disturb(ctx, kind, owner)
 	if kind == "SIGKILL" || kind == "SIGSTOP" {
 		time.Sleep(300 * time.Millisecond) // no other node can be at work yet
@@ -238,10 +251,21 @@ func (s *soak) fault(ctx context.Context, kind string, inside, near bool) {
 		}
 	}
 	mend()
+	if kind == "SIGKILL" || kind == "SIGSTOP" || kind == "SIGTERM" {
+		s.until(ctx, "the next owner's records", func() bool { return s.watch.now().epoch != last.epoch })
+		done.next = s.watch.now().since.Sub(made)
+	}
 	s.settled(ctx)
 	done.gap = s.watch.longest().length
+	if atOnce {
+		done.kind += " at once"
+	}
 	s.done = append(s.done, done)
-	s.Logf("fault %d: %s: %v without a record; inside %v", len(s.done), done.kind, done.gap.Round(time.Millisecond), done.inside)
+	after := ""
+	if done.next > 0 {
+		after = fmt.Sprintf("; the next owner's after %v", done.next.Round(time.Millisecond))
+	}
+	s.Logf("fault %d: %s: %v without a record%s; inside %v", len(s.done), done.kind, done.gap.Round(time.Millisecond), after, done.inside)
 }
 
 // again kills the node that has just taken over.
@@ -342,6 +366,9 @@ func (s *soak) tell() {
 			gaps[r.kind] = append(gaps[r.kind], r.gap)
 			gaps["all"] = append(gaps["all"], r.gap)
 		}
+		if what := r.kind + ", next owner"; strings.HasPrefix(what, "SIGTERM") {
+			gaps[what] = append(gaps[what], r.next)
+		}
 		if r.inside {
 			inside++
 		}
@@ -349,11 +376,12 @@ func (s *soak) tell() {
 			near++
 		}
 	}
+	s.Log("without a record, and until the next owner's first one:")
 	for _, kind := range slices.Sorted(maps.Keys(gaps)) {
 		g := gaps[kind]
 		slices.Sort(g)
 		at := func(part int) time.Duration { return g[(len(g)-1)*part/100].Round(time.Millisecond) }
-		s.Logf("%-20s %3d faults, without a record: median %v, 90 %% %v, longest %v", kind, len(g), at(50), at(90), at(100))
+		s.Logf("%-28s %3d faults: median %v, 90 %% %v, longest %v", kind, len(g), at(50), at(90), at(100))
 	}
 	n := len(s.done)
 	s.Logf("%d faults, %d inside a transaction of several batches, %d within 200 ms of a take-over", n, inside, near)

@@ -26,8 +26,9 @@ type seen struct {
 	at      time.Time
 	records int
 	epoch   string
-	row     int // index in its transaction
-	size    int // rows of that, if it takes several batches; else 0
+	since   time.Time // the first record of the epoch
+	row     int       // index in its transaction
+	size    int       // rows of that, if it takes several batches; else 0
 }
 
 // inside reports whether the record stands within a transaction of several batches.
@@ -81,6 +82,9 @@ func (o *watch) take(r *kgo.Record) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	s.records = o.last.records + 1
+	if s.since = o.last.since; s.epoch != o.last.epoch {
+		s.since = s.at
+	}
 	if length := s.at.Sub(o.last.at); length > 20*time.Millisecond {
 		o.still = append(o.still, pause{length, o.last})
 	}
