@@ -9,8 +9,10 @@ import (
 	"github.com/canal-relay/canal-relay/relay/position"
 )
 
-// saveTimeout bounds one attempt to save the position.
-const saveTimeout = 2 * time.Second
+const (
+	saveTimeout = 2 * time.Second       // of one attempt to save the position
+	saveAgain   = 50 * time.Millisecond // between two of the last ones
+)
 
 // committer is what the committer's goroutine owns.
 type committer struct {
@@ -39,7 +41,9 @@ func (t *term) settle() {
 		select {
 		case p, ok := <-sent:
 			if !ok {
-				t.save()
+				for t.save(); t.commit.failing && t.work.Err() == nil; t.save() {
+					time.Sleep(saveAgain) // who is away may be back before the drain timeout
+				}
 				t.commit.clean = !t.commit.moved || t.cursor == nil
 				return
 			}

@@ -435,6 +435,49 @@ func TestDrainTimeoutSavesWhatWasAcknowledged(t *testing.T) {
 	})
 }
 
+// TestDrainWaitsForTheCursor: ZooKeeper is away when the node is told to stop. The hand-over waits for it, up to the drain
+// timeout, and no longer than the lease.
+func TestDrainWaitsForTheCursor(t *testing.T) {
+	for name, c := range map[string]struct {
+		away, lost, took time.Duration
+		saved            string
+	}{
+		"back in time":      {away: 3 * time.Second, took: 3 * time.Second, saved: "b"},
+		"away for good":     {away: time.Hour, took: DefaultDrainTimeout},
+		"the lease is gone": {away: time.Hour, lost: time.Second, took: time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFixture(t, whole(1, "a"), whole(2, "b"))
+				began := time.Now()
+				f.cursor.fail = func() error {
+					if time.Since(began) < c.away {
+						return errors.New("not connected")
+					}
+					return nil
+				}
+				f.start(t)
+				synctest.Wait()
+				f.producer.ack(1, nil)
+				f.producer.ack(2, nil)
+				d := drain{cut: make(chan struct{})}
+				if c.lost > 0 {
+					time.AfterFunc(c.lost, func() { close(d.cut) })
+				}
+				f.cancel(d)
+				err := f.ended(t)
+				if clean := err == nil; clean != (c.saved != "") {
+					t.Errorf("result: %v", err)
+				}
+				want(t, "saved", f.cursor.list(), c.saved)
+				if took := time.Since(began); took < c.took || took > c.took+saveAgain {
+					t.Errorf("it took %v, want %v", took, c.took)
+				}
+			})
+		})
+	}
+}
+
 func TestLeaseLostWhileDraining(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t, whole(1, "a"), whole(2, "b"))

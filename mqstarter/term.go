@@ -14,10 +14,8 @@ import (
 )
 
 const (
-	// lastSave is how long saving the position may take after the drain timeout.
-	lastSave = 500 * time.Millisecond
-	// closeTimeout bounds closing a producer that has nothing left to do.
-	closeTimeout = 500 * time.Millisecond
+	lastSave     = 500 * time.Millisecond // for saving the position, after the drain timeout
+	closeTimeout = 500 * time.Millisecond // of a producer that has nothing left to do
 )
 
 // term is one run of a Starter. Its goroutines are the source's, the builders,
