@@ -209,7 +209,6 @@ func (m *Monitor) pauseOwning(ctx context.Context, l Lease) error {
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-		return nil
 	case err := <-l.Lost():
 		return err
 	case <-ctx.Done():
@@ -219,6 +218,12 @@ func (m *Monitor) pauseOwning(ctx context.Context, l Lease) error {
 		return ErrShutdown
 	case <-m.reloaded:
 		return ErrReload
+	}
+	select {
+	case err := <-l.Lost(): // it came with the timer
+		return err
+	default:
+		return nil
 	}
 }
 

@@ -50,15 +50,15 @@ func (t *term) stop(cause error, drain, exit time.Duration) error {
 	for {
 		select {
 		case <-t.ended:
+			select {
+			case err := <-t.lease.Lost(): // at the same moment: another term must not begin
+				t.hear(e, err)
+			default:
+			}
 			return t.err
 		case err := <-t.lease.Lost():
-			switch {
-			case errors.Is(err, ErrLost) && e.Drain():
-				t.overruled = ErrLost
-				e.lose()
+			if drained := e.Drain(); t.hear(e, err) && drained {
 				timer.Reset(exit)
-			case errors.Is(err, ErrReleased) && errors.Is(cause, ErrReload):
-				t.overruled = ErrReleased // the ownership ends too
 			}
 		case <-timer.C:
 			select {
@@ -69,6 +69,20 @@ func (t *term) stop(cause error, drain, exit time.Duration) error {
 			}
 		}
 	}
+}
+
+// hear takes what comes from the lease while the term is being stopped, or has
+// just ended by itself, and reports whether the lease is lost.
+func (t *term) hear(e *ending, err error) (lost bool) {
+	switch {
+	case errors.Is(err, ErrLost):
+		t.overruled = ErrLost
+		e.lose()
+		return true
+	case t.overruled == nil && (e.cause == nil || errors.Is(e.cause, ErrReload)):
+		t.overruled = err // the ownership ends too
+	}
+	return false
 }
 
 // ending is the cause with which a term's context is cancelled: why the term
