@@ -40,8 +40,6 @@ func sameText(ours, selected *string, equal func(a, b string) bool) bool {
 // inMySQLStyle is what to SELECT to compare with the style `mysql`, %s being the column, and how to compare.
 func (t *valueType) inMySQLStyle() (show string, equal func(ours, selected string) bool) {
 	switch base, _, _ := strings.Cut(t.ddl, "("); {
-	case t.notation:
-		return "%s", t.equal
 	case base == "ENUM", base == "SET", base == "JSON", base == "DOUBLE", strings.HasSuffix(t.ddl, "ZEROFILL"), t.ddl == "FLOAT(9,2)":
 		return "%s", nil
 	case base == "BINARY" || t.bytes:

@@ -23,8 +23,7 @@ type valueType struct {
 	bytes        bool                                // no text: base64 in the style `mysql`
 	kind         string                              // of text: the type without its character set
 	charset      string
-	limit        int  // characters of text
-	notation     bool // a number that the style `mysql` may write in the other of the two notations
+	limit        int // characters of text
 }
 
 // valueTypes are the columns of the randomised value test, the first two plain integers: those of all types that
@@ -32,9 +31,6 @@ type valueType struct {
 func valueTypes(server string, zone *time.Location) (common, odd []valueType) {
 	plain := []valueType{{ddl: "INT", sel: "%s"}, {ddl: "INT", sel: "%s"}}
 	common = slices.Concat(plain, numberTypes(), temporalTypes(zone), binaryTypes(server), textTypes(server))
-	for i := range common { // MariaDB writes some DOUBLEs above 1e15 in full, where MySQL and the relay write an exponent
-		common[i].notation = server == "mariadb" && common[i].ddl == "DOUBLE"
-	}
 	if server == "mysql" {
 		return common, append(plain, valueType{ddl: "VECTOR(5)", sel: "IF(LENGTH(%[1]s) = 0, '[]', VECTOR_TO_STRING(%[1]s))", value: vector})
 	}

@@ -186,6 +186,25 @@ func TestConversionWidens(t *testing.T) {
 	}
 }
 
+// TestConversionBesideADefault: on MariaDB the default that stands beside a conversion is for columns of later, wherever it
+// stands. Seen on a server; MySQL refuses two that differ.
+func TestConversionBesideADefault(t *testing.T) {
+	for _, sql := range []string{
+		"ALTER TABLE t CONVERT TO CHARACTER SET utf8mb4 COLLATE utf8mb4_bin, ADD x TEXT, DEFAULT CHARACTER SET cp1251",
+		"ALTER TABLE t DEFAULT CHARACTER SET cp1251, ADD x TEXT, CONVERT TO CHARACTER SET utf8mb4",
+	} {
+		tr := NewTracker(DefaultConfig(), nil, nil)
+		apply(t, tr, Statement{MariaDB: true, Captured: all}, "CREATE TABLE t (a TEXT, b VARCHAR(30)) CHARACTER SET latin1", sql, "ALTER TABLE t ADD y CHAR(3)")
+		var got []string
+		for _, c := range tr.Known("d", "t").Columns {
+			got = append(got, c.Base+" "+c.Charset)
+		}
+		if want := []string{"mediumtext utf8mb4", "varchar utf8mb4", "text utf8mb4", "char cp1251"}; !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", sql, got, want)
+		}
+	}
+}
+
 // MySQL keeps an invisible key that it made in front of what goes FIRST. Seen on a server.
 func TestInvisibleKeyStaysFirst(t *testing.T) {
 	const made = "CREATE TABLE t (`my_row_id` bigint unsigned NOT NULL AUTO_INCREMENT /*!80023 INVISIBLE */, a INT, b INT, PRIMARY KEY (`my_row_id`))"

@@ -79,6 +79,22 @@ func TestChangedAndConverted(t *testing.T) {
 		{"VARBINARY(20)", "LONGTEXT", "longtext longtext longtext", "longtext longtext longtext"},
 		{"INT", "VARCHAR(20000) CHARACTER SET latin1", "mediumtext varchar(20000) varchar(20000)", "mediumtext varchar(20000) varchar(20000)"},
 		{"ENUM('aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa')", "TEXT", "text tinytext tinytext", "text text text"},
+		{"INT", "VARCHAR(20000) CHARACTER SET utf8mb4", "mediumtext varchar(20000) varchar(20000)", "mediumtext varchar(20000) varchar(20000)"},
+		{"INT", "VARCHAR(40000) CHARACTER SET utf8mb4", "mediumtext varchar(40000) mediumtext", "mediumtext varchar(40000) mediumtext"},
+		{"INT", "TEXT(20000) CHARACTER SET utf8mb4", "mediumtext text text", "mediumtext text text"},
+		{"INT", "TEXT(100) CHARACTER SET utf8mb4", "text tinytext tinytext", "text tinytext tinytext"},
+		{"DECIMAL(65,30)", "BLOB", "tinyblob tinyblob tinyblob", "blob blob blob"},
+		{"VARCHAR(300) CHARACTER SET latin1", "BLOB", "blob blob blob", "blob blob blob"},
+		{"VARCHAR(300) CHARACTER SET utf8mb4", "BLOB", "tinyblob tinyblob tinyblob", "blob blob blob"},
+		{"TEXT CHARACTER SET utf8mb4", "TINYBLOB", "blob blob blob", "tinyblob tinyblob tinyblob"},
+		{"TEXT CHARACTER SET latin1", "MEDIUMBLOB", "blob blob blob", "mediumblob mediumblob mediumblob"},
+		{"MEDIUMTEXT CHARACTER SET gbk", "BLOB", "mediumblob mediumblob mediumblob", "blob blob blob"},
+		{"JSON", "TINYBLOB", "longblob longblob longblob", "tinyblob tinyblob tinyblob"},
+		{"TINYBLOB", "LONGBLOB", "longblob longblob longblob", "longblob longblob longblob"},
+		{"VARBINARY(20)", "BLOB(300)", "blob blob blob", "blob blob blob"},
+		{"TINYBLOB", "TEXT CHARACTER SET binary", "tinyblob tinyblob tinyblob", "blob blob blob"},
+		{"INT", "VARBINARY(70000)", "mediumblob mediumblob mediumblob", "mediumblob mediumblob mediumblob"},
+		{"TINYBLOB", "VARCHAR(300) CHARACTER SET binary", "varbinary(300) varbinary(300) varbinary(300)", "varbinary(300) varbinary(300) varbinary(300)"},
 	} {
 		for i, want := range []string{c.mysql, c.mariadb} {
 			var got []string

@@ -144,7 +144,8 @@ type alteration struct {
 	key      []string          // names of the key's columns
 	became   map[string]string // new names of old columns, in lower case; empty for a dropped one
 	items    []ddl.Item
-	converts bool     // CONVERT TO CHARACTER SET
+	converts string   // CONVERT TO CHARACTER SET; empty without
+	defaults bool     // the table's default is told beside that
 	named    []string // columns that the items so far add or change to
 }
 
@@ -175,7 +176,7 @@ func (r Rules) Alter(l *Layout, c ddl.AlterTable, database string) (*Layout, err
 			return nil, err
 		}
 	}
-	if a.converts {
+	if a.converts != "" {
 		a.convert(a.Columns) // the server converts what the same statement adds, too
 	}
 	a.invisibleKeyFirst(l.Table)
@@ -255,12 +256,14 @@ func (a *alteration) prepare(i ddl.Item, database string) error {
 			a.RowEnd, a.Versioned = i.Column.Name, false
 		}
 	case ddl.ConvertCharset:
-		a.Charset, a.converts = Charset(i.Charset, i.Collation, database), true
+		if a.converts = Charset(i.Charset, i.Collation, database); !a.defaults {
+			a.Charset = a.converts
+		}
 	case ddl.DefaultCharset:
 		if i.Charset == "" {
 			database = a.Charset
 		}
-		a.Charset = Charset(i.Charset, i.Collation, database)
+		a.Charset, a.defaults = Charset(i.Charset, i.Collation, database), true
 	case ddl.DropPrimaryKey:
 		a.key = nil
 	case ddl.AddPeriod:
@@ -273,32 +276,6 @@ func (a *alteration) prepare(i ddl.Item, database string) error {
 	}
 	a.items = append(a.items, i)
 	return nil
-}
-
-func (a *alteration) convert(columns []Column) {
-	for n := range columns {
-		c := &columns[n]
-		if c.Charset == "" || c.Charset == "binary" {
-			continue
-		}
-		from := c.Written()
-		c.encode(a.Charset)
-		if a.changed(ddl.AddColumn, c.Name) != nil {
-			continue // its type is wide enough as it is
-		}
-		was := a.changed(ddl.ChangeColumn, c.Name)
-		if was != nil && a.rules.MariaDB {
-			from, was = c.Written(), nil // as an added one, too
-		} else if was != nil {
-			from = a.old[index(a.old, was.Old)].Written()
-		}
-		switch base := show.Converted(c.Written(), from, was != nil); {
-		case a.rules.Types != nil && base != c.Base:
-			c.Base, c.Args, c.Type = base, nil, base
-		case len(c.Args) == 0:
-			c.Base = base
-		}
-	}
 }
 
 // changed is the item that adds or changes to a column of that name, or nil.
@@ -322,7 +299,7 @@ func (a *alteration) keep(c Column) {
 			a.became[strings.ToLower(name)] = ""
 			return
 		case ddl.ChangeColumn:
-			c = a.rules.resolve(i.Column, a.Charset)
+			c = a.resolve(i.Column)
 			a.became[strings.ToLower(name)] = c.Name
 		case ddl.RenameColumn:
 			c.Name = i.Column.Name
@@ -364,7 +341,7 @@ func (a *alteration) place(i ddl.Item) error {
 	if i.Op != ddl.AddColumn && (i.Op != ddl.ChangeColumn || !i.First && i.After == "") {
 		return nil
 	}
-	column := a.rules.resolve(i.Column, a.Charset)
+	column := a.resolve(i.Column)
 	switch was := index(a.Columns, i.Column.Name); {
 	case i.Op == ddl.ChangeColumn && was < 0:
 		return fmt.Errorf("column %s is dropped by the same statement", i.Column.Name)

@@ -80,18 +80,21 @@ func limit(base string) uint64 {
 
 // Converted is the type word of text behind a CONVERT TO CHARACTER SET: a TEXT
 // must hold as many characters as before. If the same statement has changed the
-// column's type, MySQL counts the characters of the old type for any TEXT
-// without a length, but for LONGTEXT.
+// column's type, MySQL counts the characters of the old type for any TEXT or BLOB
+// without a length, but for LONGTEXT and LONGBLOB.
 func Converted(now, was Type, changed bool) string {
 	base := stored(now)
-	size := limit(base)
+	size, kind := limit(base), "text"
+	if strings.HasSuffix(base, "blob") {
+		kind = "blob"
+	}
 	switch {
 	case size == 0, size == math.MaxUint32, changed && len(now.Args) > 0:
 		return base
 	case changed:
-		return holding("text", min(math.MaxUint32, characters(was)*Width(now.Charset)))
+		return holding(kind, min(math.MaxUint32, characters(was)*Width(now.Charset)))
 	}
-	return holding("text", size/Width(was.Charset)*Width(now.Charset))
+	return holding(kind, size/Width(was.Charset)*Width(now.Charset))
 }
 
 // characters is MySQL's count of a type's characters. It divides the length of
