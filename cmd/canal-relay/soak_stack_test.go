@@ -260,6 +260,9 @@ func (s *soak) fault(ctx context.Context, kind string, inside, near bool) {
 	if atOnce {
 		done.kind += " at once"
 	}
+	if n := len(s.done); n > 0 && kind == "SIGTERM" && strings.HasPrefix(s.done[n-1].kind, "restart") {
+		done.kind += ", " + s.done[n-1].kind // which is still connected to anew, or slow
+	}
 	s.done = append(s.done, done)
 	after := ""
 	if done.next > 0 {
