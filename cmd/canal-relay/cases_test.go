@@ -22,7 +22,7 @@ import (
 //	TM-02                      TestRecorded/cases.mysql, table dst, in UTC and New York
 //	TM-04, 06                  TestRecorded/cases.mysql, tables tm, fr
 //	EV-01                      TestRecorded/cases.mysql, table cmp; TestGolden/21-compressed
-//	EV-03                      TestGolden/22-xa, relay tests of XA
+//	EV-03                      TestGolden/22-xa, relay tests of XA, TestStackXA, TestStackXAPromoted
 //	EV-05                      TestRecorded/events.mysql, TestStatements; TestGolden/41-statement-format, relay.TestStatementStop
 //	EV-07                      TestGolden/50-…, 55-…, TestRecorded/old-times.mariadb
 //	DDL-01, 04, 06, 07, 12, 13, 20   TestStackDDL… on real servers, TestStackDifferential, schema.TestFieldCases

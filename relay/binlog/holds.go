@@ -25,7 +25,7 @@ func (r *Reader) Reread(ctx context.Context, at position.Position, h Handler) er
 	switch {
 	case foreign && (at.GTIDs == "" || !s.Server.GTID()):
 		return fmt.Errorf("%w: %s:%d is of %s, and this is %s", ErrPurged, at.File, at.Offset, serverOf(at), serverOf(r.at(s)))
-	case !foreign && at.Offset <= math.MaxUint32:
+	case !foreign && at.Offset <= math.MaxUint32 && !s.Server.MariaDB(): // whose servers cannot be told apart
 		at.GTIDs = ""
 	}
 	if err := s.Scanner(); err != nil {

@@ -35,6 +35,7 @@ type XA struct {
 	End        uint64 `json:"end"`
 	ServerUUID string `json:"serverUuid,omitempty"`
 	GTID       string `json:"gtid,omitempty"`  // of the prepare (MySQL), to find it on another server
+	After      string `json:"after,omitempty"` // MariaDB: the GTID before the prepare in its domain, for the same; the domain alone where there is none
 	Time       int64  `json:"time,omitempty"`  // of the prepare, in seconds since 1970
 	Empty      bool   `json:"empty,omitempty"` // it changed no captured table
 }

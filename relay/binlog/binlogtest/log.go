@@ -31,6 +31,7 @@ type Log struct {
 	Name  string
 	Bytes []byte // the file, magic included
 	Time  uint32 // time of the events that follow
+	Maria bool   // its GTIDs are MariaDB's, of domain 0
 	gno   int64
 	gaps  []gap
 }
@@ -105,9 +106,22 @@ func (l *Log) event(kind byte, body []byte) {
 	l.Bytes = append(l.Bytes, Event(kind, l.Time, uint32(end), 0, body)...)
 }
 
+// What MariaDB says of a transaction in its GTID event.
+const (
+	mariaStandalone = 1
+	mariaPrepared   = 64
+)
+
 // GTID opens the next transaction and returns its number.
-func (l *Log) GTID() int64 {
+func (l *Log) GTID() int64 { return l.begin(0) }
+
+func (l *Log) begin(flags byte) int64 {
 	l.gno++
+	if l.Maria {
+		body := binary.LittleEndian.AppendUint64(nil, uint64(l.gno))
+		l.event(mariaGTIDEvent, append(body, 0, 0, 0, 0, flags, 0, 0, 0, 0, 0, 0))
+		return l.gno
+	}
 	body := append([]byte{0}, uuidBytes...)
 	body = binary.LittleEndian.AppendUint64(body, uint64(l.gno))
 	l.event(gtidEvent, append(body, make([]byte, 17)...))
@@ -166,7 +180,7 @@ func XID(gtrid string) string { return fmt.Sprintf("X'%x',X'',1", gtrid) }
 // Prepare writes an XA transaction of single-row events that ends with its
 // prepare, or with its commit in one phase.
 func (l *Log) Prepare(gtrid string, onePhase bool, schema, table string, v []byte, ids ...int32) {
-	l.GTID()
+	l.begin(mariaPrepared)
 	l.Query(schema, "XA START "+XID(gtrid))
 	for _, id := range ids {
 		l.Map(100, schema, table)
@@ -183,7 +197,7 @@ func (l *Log) Prepare(gtrid string, onePhase bool, schema, table string, v []byt
 
 // Decide writes XA COMMIT or XA ROLLBACK.
 func (l *Log) Decide(verdict, gtrid string) {
-	l.GTID()
+	l.begin(mariaStandalone)
 	l.Query("", "XA "+verdict+" "+XID(gtrid))
 }
 

@@ -106,6 +106,26 @@ func (s *GTIDSet) add(g *gtid) {
 	s.domains = slices.Insert(s.domains, i, end)
 }
 
+// last is the last GTID of a domain; where there is none, the domain alone.
+func (s *GTIDSet) last(domain uint32) string {
+	for _, d := range s.domains {
+		if d.domain == domain {
+			return string(appendDomain(nil, d))
+		}
+	}
+	return strconv.FormatUint(uint64(domain), 10)
+}
+
+// rewind takes a domain back to what last told of it.
+func (s *GTIDSet) rewind(last string) {
+	domain, _, some := strings.Cut(last, "-")
+	s.domains = slices.DeleteFunc(s.domains, func(d domainEnd) bool { return strconv.FormatUint(uint64(d.domain), 10) == domain })
+	if one, err := ParseGTIDSet(last); some && err == nil && len(one.domains) == 1 {
+		end := one.domains[0]
+		s.add(&gtid{domain: end.domain, server: end.server, sequence: end.sequence})
+	}
+}
+
 // clone is a copy that shares nothing.
 func (s *GTIDSet) clone() GTIDSet {
 	c := GTIDSet{sources: slices.Clone(s.sources), domains: slices.Clone(s.domains)}

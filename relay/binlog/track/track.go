@@ -157,7 +157,9 @@ func (t *Track) step(e *replication.BinlogEvent) Step {
 	case *replication.MariadbGTIDEvent:
 		t.begin(gtid{domain: ev.GTID.DomainID, server: ev.GTID.ServerID, sequence: ev.GTID.SequenceNumber})
 		t.framed = !ev.IsStandalone()
-		t.XA = ev.Flags&mariadbPreparedXA != 0
+		if t.XA = ev.Flags&mariadbPreparedXA != 0; t.XA && t.known {
+			t.began.After = t.set.last(ev.GTID.DomainID)
+		}
 		return Step{Began: true}
 	case *replication.PreviousGTIDsEvent:
 		t.learn(ev.GTIDSets)

@@ -251,3 +251,25 @@ func TestClassify(t *testing.T) {
 		}
 	}
 }
+
+// TestBeforeOnMariaDB: a prepared transaction is found by what is before it in its domain, whatever the others have done since.
+func TestBeforeOnMariaDB(t *testing.T) {
+	for from, want := range map[string]string{"0-1-41,3-1-7": "0-1-41,3-2-9", "3-1-7": "3-2-9", "": ""} {
+		k := start(t, position.Position{File: "f.1", Offset: 1000, GTIDs: from}, false)
+		prepare := maria(42, false)
+		prepare.Event.(*replication.MariadbGTIDEvent).Flags = mariadbPreparedXA
+		k.Next(prepare)
+		k.Next(ev(replication.XA_PREPARE_LOG_EVENT, 40, 0, 0, &replication.GenericEvent{Data: append([]byte{0, 1, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0}, 'x')}))
+		other := maria(9, true)
+		other.Event.(*replication.MariadbGTIDEvent).GTID.DomainID = 3
+		k.Next(other)
+		k.Next(query(60, 0, "CREATE TABLE t (a INT)"))
+		p := k.Position()
+		if len(p.Prepared) != 1 {
+			t.Fatalf("from %q: %+v", from, p)
+		}
+		if got := k.Before(p.Prepared[0]); got.GTIDs != want || got.File != "f.1" || got.Offset != 1000 {
+			t.Errorf("from %q: %+v, want %s", from, got, want)
+		}
+	}
+}

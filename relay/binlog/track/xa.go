@@ -117,9 +117,16 @@ func (t *Track) note(e *replication.BinlogEvent) {
 }
 
 // Before is a position from which a stream begins with a prepared transaction:
-// by its file, and, for another server, by a set in which it alone is missing.
+// by its file, and, for another server, by a set in which it alone is missing, or,
+// on MariaDB, it and what follows in its domain.
 func (t *Track) Before(x position.XA) position.Position {
 	p := position.Position{File: x.File, Offset: x.Start, ServerUUID: x.ServerUUID}
+	if t.known && x.After != "" {
+		set := t.set.clone()
+		set.rewind(x.After)
+		p.GTIDs = set.String()
+		return p
+	}
 	if !t.known || x.GTID == "" {
 		return p
 	}
