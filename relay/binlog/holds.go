@@ -6,8 +6,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/go-mysql-org/go-mysql/replication"
-
+	"github.com/canal-relay/canal-relay/relay/binlog/search"
 	"github.com/canal-relay/canal-relay/relay/binlog/wire"
 	"github.com/canal-relay/canal-relay/relay/position"
 )
@@ -46,7 +45,7 @@ func (r *Reader) Reread(ctx context.Context, at position.Position, h Handler) er
 // return.
 func (r *Reader) Holds(ctx context.Context, p position.Position) error {
 	err := r.holds(ctx, p)
-	if errors.Is(err, errFound) || errors.Is(err, wire.ErrEnded) {
+	if errors.Is(err, search.ErrFound) || errors.Is(err, wire.ErrEnded) {
 		return nil
 	}
 	return r.explain(ctx, err)
@@ -67,20 +66,5 @@ func (r *Reader) holds(ctx context.Context, p position.Position) error {
 	if err := s.Dump(r.here().Unnamed(), p); err != nil {
 		return err
 	}
-	return r.named(ctx, p, stream(s, firstEvent{}))
-}
-
-// firstEvent is a handler that is content with one event.
-type firstEvent struct{}
-
-func (firstEvent) Begin(position.Position) error { return nil }
-
-func (firstEvent) Idle() error { return nil }
-
-func (firstEvent) HandleEvent(e *replication.BinlogEvent) error {
-	switch e.Header.EventType {
-	case replication.ROTATE_EVENT, replication.FORMAT_DESCRIPTION_EVENT:
-		return nil // sent before the server has looked at the position
-	}
-	return errFound // a heartbeat, too: nothing is newer than the position
+	return r.named(ctx, p, stream(s, &search.First{}))
 }

@@ -8,10 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/go-mysql-org/go-mysql/replication"
-
-	"github.com/canal-relay/canal-relay/relay/binlog/parse"
-	"github.com/canal-relay/canal-relay/relay/binlog/track"
+	"github.com/canal-relay/canal-relay/relay/binlog/search"
 	"github.com/canal-relay/canal-relay/relay/binlog/wire"
 	"github.com/canal-relay/canal-relay/relay/position"
 )
@@ -83,17 +80,17 @@ func (r *Reader) Earliest(ctx context.Context) (position.Position, error) {
 // before is the last transaction end at or before an offset of a file, with the
 // GTID set executed there.
 func (r *Reader) before(ctx context.Context, file string, offset uint64) (position.Position, error) {
-	s := &scan{file: file, offset: offset}
+	s := &search.Scan{File: file, Offset: offset}
 	if err := r.scan(ctx, s); err != nil {
 		return position.Position{}, err
 	}
-	if s.found.IsZero() {
+	if s.Found.IsZero() {
 		return position.Position{File: file, Offset: 4}, nil
 	}
-	if s.found.Offset != offset {
-		r.log.Warn("the configured start is not the end of a transaction, starting at the one before it", "file", file, "offset", offset, "start", s.found.Offset)
+	if s.Found.Offset != offset {
+		r.log.Warn("the configured start is not the end of a transaction, starting at the one before it", "file", file, "offset", offset, "start", s.Found.Offset)
 	}
-	return s.found, nil
+	return s.Found, nil
 }
 
 // byTime is the last transaction end before a time. With a file it is searched
@@ -115,12 +112,12 @@ func (r *Reader) byTime(ctx context.Context, t time.Time, file string, complete 
 		return position.Position{}, err
 	}
 	for i := last; i >= 0; i-- {
-		s := &scan{file: files[i], until: t}
+		s := &search.Scan{File: files[i], Until: t}
 		if err := r.scan(ctx, s); err != nil {
 			return position.Position{}, err
 		}
-		if !s.found.IsZero() {
-			return s.found, nil
+		if !s.Found.IsZero() {
+			return s.Found, nil
 		}
 	}
 	if complete {
@@ -136,11 +133,11 @@ func (r *Reader) lastBefore(ctx context.Context, t time.Time, files []string) (i
 	low, high := 0, len(files)-1
 	for low < high {
 		middle := (low + high + 1) / 2
-		b := &beginning{}
+		b := &search.Beginning{}
 		if err := r.read(ctx, files[middle], b); err != nil {
 			return 0, err
 		}
-		if !b.at.IsZero() && b.at.Before(t) {
+		if !b.At.IsZero() && b.At.Before(t) {
 			low = middle
 		} else {
 			high = middle - 1
@@ -149,86 +146,15 @@ func (r *Reader) lastBefore(ctx context.Context, t time.Time, files []string) (i
 	return low, nil
 }
 
-// beginning is a handler that looks for the time at which a file begins.
-type beginning struct{ at time.Time }
-
-func (*beginning) Begin(position.Position) error { return nil }
-
-func (*beginning) Idle() error { return nil }
-
-func (b *beginning) HandleEvent(e *replication.BinlogEvent) error {
-	if e.Header.Timestamp == 0 {
-		return nil // made up for the dump
-	}
-	b.at = time.Unix(int64(e.Header.Timestamp), 0)
-	return errFound
-}
-
-// scan is a handler that looks for the last transaction end of one file before
-// an offset or a time.
-type scan struct {
-	file   string
-	offset uint64    // 0 for none
-	until  time.Time // zero for none
-
-	track *track.Track
-	found position.Position
-}
-
-var errFound = errors.New("found")
-
 // scan reads one file from its start.
-func (r *Reader) scan(ctx context.Context, h *scan) error {
-	var err error
-	if h.track, err = track.New(position.Position{File: h.file, Offset: 4}, false); err != nil {
-		return err
-	}
-	return r.read(ctx, h.file, h)
-}
+func (r *Reader) scan(ctx context.Context, h *search.Scan) error { return r.read(ctx, h.File, h) }
 
 // read streams a file from its start until h has found what it looks for, under
 // its own name on a connection that is not registered as a replica.
 func (r *Reader) read(ctx context.Context, file string, h Handler) error {
 	err := r.Reread(ctx, position.Position{File: file, Offset: 4}, h)
-	if errors.Is(err, errFound) || errors.Is(err, wire.ErrEnded) {
+	if errors.Is(err, search.ErrFound) || errors.Is(err, wire.ErrEnded) {
 		return nil
 	}
 	return err
-}
-
-func (h *scan) Begin(position.Position) error { return nil }
-
-func (h *scan) Idle() error { return nil }
-
-func (h *scan) HandleEvent(e *replication.BinlogEvent) error {
-	at := time.Unix(int64(e.Header.Timestamp), 0)
-	if !h.until.IsZero() && e.Header.Timestamp > 0 && !at.Before(h.until) {
-		return errFound
-	}
-	switch e.Header.EventType {
-	case replication.HEARTBEAT_EVENT, replication.HEARTBEAT_LOG_EVENT_V2:
-		return errFound // nothing newer
-	}
-	step := h.track.Next(e)
-	if h.track.File != h.file {
-		return errFound
-	}
-	if p, ok := e.Event.(*parse.Payload); ok {
-		if err := p.Events(func(inner *replication.BinlogEvent) error {
-			step = h.track.Inner(inner)
-			return nil
-		}); err != nil {
-			return err
-		}
-	}
-	if step.Ended && (h.offset == 0 || h.track.Position().Offset <= h.offset) {
-		h.found = h.track.Position()
-		if h.offset > 0 && h.track.End <= h.offset {
-			h.found.Offset = h.track.End
-		}
-	}
-	if h.offset > 0 && (h.track.Start >= h.offset || h.track.End > h.offset) {
-		return errFound
-	}
-	return nil
 }

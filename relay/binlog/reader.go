@@ -148,11 +148,17 @@ func (o *opening) Idle() error {
 // the log is told of with tell.
 func (r *Reader) begin(ctx context.Context, s *source.Conn, from position.Position, tell bool) (position.Position, error) {
 	var err error
+	byFile := from.GTIDs == "" || !s.Server.GTID()
 	foreign := r.foreign(ctx, s, from)
+	if byFile && !foreign {
+		if foreign, err = r.moved(ctx, s, from); err != nil {
+			return from, err
+		}
+	}
 	switch {
 	case from.IsZero():
 		from, err = r.Locate(ctx, r.start())
-	case foreign && (from.GTIDs == "" || !s.Server.GTID()):
+	case foreign && byFile:
 		if r.c.Fallback <= 0 || from.Time.IsZero() {
 			return from, fmt.Errorf("%w: %s:%d was read from %s, and this is %s: choose a position there with canal-relay cursor set", ErrStart, from.File, from.Offset, serverOf(from), serverOf(r.at(s)))
 		}
