@@ -128,7 +128,8 @@ func Needless(entries []Entry, before time.Time) int { return newest(entries, be
 // Before reports that p is known not to be after q. A position that names no
 // point is before every other. MariaDB tells its servers apart by their addresses
 // only, and another one may have taken that over, with files of its own: there
-// GTIDs decide.
+// GTIDs decide. Another server's position without GTIDs is compared by its time, by
+// which streams go on there.
 func Before(p, q position.Position) bool {
 	if p.IsZero() {
 		return true
@@ -140,7 +141,16 @@ func Before(p, q position.Position) bool {
 		}
 	}
 	covered, comparable := q.Covers(p)
+	if !comparable && elsewhere(p, q) && !p.Time.IsZero() && !q.Time.IsZero() {
+		return !p.Time.After(q.Time)
+	}
 	return covered && comparable
+}
+
+// elsewhere reports that two positions are of servers between which only times
+// are common.
+func elsewhere(p, q position.Position) bool {
+	return p.ServerUUID != "" && q.ServerUUID != "" && !strings.EqualFold(p.ServerUUID, q.ServerUUID) && (p.GTIDs == "" || q.GTIDs == "")
 }
 
 // Load forgets all layouts and takes up the ones that the history holds at a
@@ -182,22 +192,25 @@ func (t *Tracker) Load(ctx context.Context, at position.Position) error {
 
 // void makes void what is stored of later positions where the source never got
 // that: it may never write anything that would. Its numbers grow past it all the
-// same, which is all that a position on MariaDB says. It reports whether it did.
+// same, which is all that a position on MariaDB says. Without GTIDs all that is of
+// later times on another server becomes void. It reports whether anything was stored.
 // The time of the position may be that of something lost: what the source has done
 // instead may be older, and is not older than the last entry that holds.
 func (t *Tracker) void(ctx context.Context, entries []Entry, at position.Position, last time.Time) (bool, error) {
-	later := ""
+	later, others := "", false
 	for _, e := range valid(entries) {
+		others = elsewhere(e.At, at) && !at.Time.IsZero()
 		if Before(at, e.At) && !Before(e.At, at) {
 			later = e.At.GTIDs
 		}
 	}
-	if later == "" || t.source == nil {
+	if t.source == nil || later == "" && !others {
 		return false, nil
 	}
-	lacks, err := t.source.Lacks(ctx, later)
-	if err != nil || !lacks {
-		return false, err
+	if !others {
+		if lacks, err := t.source.Lacks(ctx, later); err != nil || !lacks {
+			return false, err
+		}
 	}
 	at.Time = last
 	return true, t.store(ctx, at, time.Now())

@@ -3,6 +3,7 @@ package schema
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/canal-relay/canal-relay/relay/position"
 )
@@ -116,5 +117,60 @@ func TestAnotherServersFiles(t *testing.T) {
 		if got := shape(next.Known("d", "t")); got != want {
 			t.Errorf("at %s: %s, want %s", p, got, want)
 		}
+	}
+}
+
+// TestAnotherServerByTime: without GTIDs another server is gone on with by time, a little back. Tables are what they were at that
+// time, whatever they are now; a statement of a later time that the server never got does not hold there, neither then nor later, and
+// what the server did in its place does.
+func TestAnotherServerByTime(t *testing.T) {
+	const one, other = "7be1439e-ecaa-11f1-aa2a-02fc00000001", "8be1439e-ecaa-11f1-aa2a-02fc00000001"
+	h := &memory{}
+	on := func(server string, second int64) position.Position {
+		return position.Position{File: "binlog.000007", Offset: uint64(1000 - second), ServerUUID: server, Time: time.Unix(1700000000+second, 0)}
+	}
+	load := func(at position.Position) *Tracker {
+		tr := NewTracker(DefaultConfig(), tables{"lacks": "yes", "d.t": "CREATE TABLE `t` (`now` int)"}, h)
+		if err := tr.Load(t.Context(), at); err != nil {
+			t.Fatal(err)
+		}
+		return tr
+	}
+	apply := func(tr *Tracker, sql string, at position.Position) {
+		if _, err := tr.Apply(t.Context(), Statement{SQL: sql, Database: "d", At: at}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tr := load(on(one, 0))
+	apply(tr, "CREATE TABLE t (a INT)", on(one, 10))
+	lost := on(one, 20)
+	lost.Offset = 2000
+	apply(tr, "ALTER TABLE t RENAME COLUMN a TO lost", lost)
+	tr = load(on(other, 15))
+	if got := shape(tr.Known("d", "t")); got != "a INT" {
+		t.Errorf("at first: %s", got)
+	}
+	stored := len(h.entries)
+	for _, second := range []int64{15, 30} {
+		then := on(other, second)
+		then.Offset = 1500
+		if got := shape(load(then).Known("d", "t")); got != "a INT" {
+			t.Errorf("at %d: %s", second, got)
+		}
+	}
+	if len(h.entries) != stored {
+		t.Errorf("%d entries after the next terms, %d before", len(h.entries), stored)
+	}
+	made := on(other, 18)
+	made.Offset = 3000
+	apply(load(on(other, 15)), "ALTER TABLE t RENAME COLUMN a TO made", made)
+	made.Offset = 4000
+	if got := shape(load(made).Known("d", "t")); got != "made INT" {
+		t.Errorf("behind what it did: %s", got)
+	}
+	unknown := on(other, 0)
+	unknown.Time, unknown.ServerUUID = time.Time{}, "9be1439e-ecaa-11f1-aa2a-02fc00000001"
+	if got := shape(load(unknown).Known("d", "t")); got != "unknown" {
+		t.Errorf("without a time: %s", got)
 	}
 }
