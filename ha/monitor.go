@@ -319,6 +319,7 @@ func (m *Monitor) campaignFailed(ctx context.Context, err error) {
 	m.log.Error("this node cannot be elected", "error", err)
 	m.term = nil
 	m.backOff(ctx, err)
+	m.setState(Standby, err.Error()) // the next attempt may wait for its turn for ever
 }
 
 // backOff pauses after a failure: RetryMin, doubled up to RetryMax, plus up to a

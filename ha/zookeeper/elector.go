@@ -136,8 +136,9 @@ func (e *Elector) Release(ctx context.Context) error {
 }
 
 // Campaign blocks until this node's session.State owns the running node. It waits for
-// ZooKeeper when it is away, and returns an error when the context ended or when
-// the granted session is too short to own anything safely.
+// ZooKeeper when it is away, and returns an error when the context ended, when the
+// granted session is too short to own anything safely, or when an access list
+// keeps this node out.
 func (e *Elector) Campaign(ctx context.Context) (ha.Lease, error) {
 	path := paths.Running(e.destination)
 	e.c.session.Forget(path)
@@ -165,7 +166,7 @@ func (e *Elector) leave(ctx context.Context) error {
 		if err == nil {
 			return nil
 		}
-		if err = e.retry(ctx, "delete the former running node", err); err != nil {
+		if err = e.again(ctx, "delete the former running node", err); err != nil {
 			return err
 		}
 	}
@@ -181,7 +182,7 @@ func (e *Elector) campaign(ctx context.Context, path string) (*lease, error) {
 		n, found, err := e.c.session.Look(ctx, path)
 		switch {
 		case err != nil:
-			err = e.retry(ctx, "look at the running node", err)
+			err = e.again(ctx, "look at the running node", err)
 		case found && n.Owner == s.ID:
 			return e.elected(ctx, s, n), nil
 		case found:
@@ -194,6 +195,15 @@ func (e *Elector) campaign(ctx context.Context, path string) (*lease, error) {
 			return nil, err
 		}
 	}
+}
+
+// again is retry in a campaign, which ends when an access list keeps this node
+// out: the Monitor shows that as the node's state, and campaigns again later.
+func (e *Elector) again(ctx context.Context, what string, err error) error {
+	if errors.Is(err, zk.ErrNoAuth) {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	return e.retry(ctx, what, err)
 }
 
 // retry logs an error that is not only a lost connection, and pauses.
@@ -254,7 +264,7 @@ func (e *Elector) sleep(ctx context.Context, was session.State, watch <-chan zk.
 func (e *Elector) takeOver(ctx context.Context, s session.State, path string, watch <-chan zk.Event) error {
 	due, err := e.due(ctx)
 	if err != nil {
-		return e.retry(ctx, "read the hand-over mark", err)
+		return e.again(ctx, "read the hand-over mark", err)
 	}
 	for d := time.Until(due); d > 0; d = time.Until(due) {
 		if err := e.sleep(ctx, s, watch, d); err != nil || time.Now().Before(due) {
@@ -265,7 +275,7 @@ func (e *Elector) takeOver(ctx context.Context, s session.State, path string, wa
 		return nil
 	}
 	if _, held, err := e.c.session.Get(ctx, paths.Held(e.destination)); err != nil {
-		return e.retry(ctx, "look whether it is held back", err)
+		return e.again(ctx, "look whether it is held back", err)
 	} else if held {
 		return e.sleep(ctx, s, watch, heldLook)
 	}
@@ -277,7 +287,7 @@ func (e *Elector) takeOver(ctx context.Context, s session.State, path string, wa
 		return nil
 	}
 	// The node may have been created although no answer came: look again.
-	return e.retry(ctx, "create the running node", err)
+	return e.again(ctx, "create the running node", err)
 }
 
 func (e *Elector) self() []byte { return running.Node{Active: true, Address: e.c.id}.Bytes() }

@@ -84,6 +84,7 @@ type Client struct {
 	others  map[string]other  // of the wishes, those whose node is another session's
 	away    bool              // it was said that ZooKeeper is away
 	refusal error             // why the latest attempt gave no session; nil before one failed
+	out     error             // why an access list keeps this node out; nil once there was a session to work in
 	holds   int               // what must not be given back by closing the session
 	closing bool              // Run is about to return
 	hangsUp func()            // dials no more, once closing
@@ -369,7 +370,8 @@ func (c *Client) Current() (State, <-chan struct{}) {
 }
 
 // Await blocks until there is a session to work in. A session that is too short
-// for this node to stop in time is an error.
+// for this node to stop in time is an error, and so is an access list that keeps
+// the node out.
 func (c *Client) Await(ctx context.Context) (State, error) {
 	for {
 		s, changed := c.Current()
@@ -379,6 +381,12 @@ func (c *Client) Await(ctx context.Context) (State, error) {
 					"raise maxSessionTimeout there, or lower canal.relay.session.timeout here, on all nodes", s.Timeout, c.config.Reserve)
 			}
 			return s, nil
+		}
+		c.mu.Lock()
+		out := c.out
+		c.mu.Unlock()
+		if out != nil && s.connected {
+			return s, out
 		}
 		select {
 		case <-changed:

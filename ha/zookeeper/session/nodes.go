@@ -72,6 +72,9 @@ func (c *Client) tend(ctx context.Context, s State, standing *<-chan zk.Event) e
 	}
 	if !s.ready || *standing == nil {
 		if err := c.prepare(ctx); err != nil {
+			if !s.ready {
+				c.shutOut(err)
+			}
 			return err
 		}
 		if err := pause(ctx, firstWatch); err != nil {
@@ -84,12 +87,25 @@ func (c *Client) tend(ctx context.Context, s State, standing *<-chan zk.Event) e
 		*standing = n.Watch
 		c.mu.Lock()
 		if c.session.ID == s.ID && !c.session.ready {
-			c.session.ready = true
+			c.session.ready, c.out = true, nil
 			c.broadcast()
 		}
 		c.mu.Unlock()
 	}
 	return c.fulfil(ctx, s.ID)
+}
+
+// shutOut notes that an access list keeps this node out of the tree altogether.
+func (c *Client) shutOut(err error) {
+	if !errors.Is(err, zk.ErrNoAuth) {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.out == nil {
+		c.broadcast()
+	}
+	c.out = err
 }
 
 // firstWatch is how long a new session waits before it sets its first watch. The
