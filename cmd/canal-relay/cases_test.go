@@ -35,11 +35,12 @@ import (
 //	GT-02        relay.TestReconnect, TestStackCutTwice
 //	GT-04, 06, 08, 10   TestStackGapsInGTIDs, TestStackTaggedGTIDs, TestStackDomains, TestStackGTIDMode
 //	PC-01        simulation.TestLongOutages, mqstarter.TestFailedSaveIsTriedAgain, zookeeper.TestStackRealServerRefusedSave
-//	PC-04        binlog.TestPurgedNamesWhatIsLeft, TestStackFaultyDestinations, zookeeper.TestCursorIsCanalsAndKeepsTheRest
-//	PC-06        binlog.TestDumpBy: another server's file, and its set; TestStackPromotedReplica, TestStackLaggingReplica
-//	PC-07        relay.TestBeyond4GiB, track.TestOffsetBeyond4GiB, wraps.TestStart, binlog.TestStackHeartbeat
+//	PC-04        binlog.TestPurgedNamesWhatIsLeft, TestStackPurgedCursor, TestStackFaultyDestinations, zookeeper.TestCursorIsCanalsAndKeepsTheRest
+//	PC-06        binlog.TestDumpBy: another server's file, and its set; TestStackPromotedReplica, TestStackLaggingReplica,
+//	             TestStackXAPromoted, schema.TestAnotherServerByTime
+//	PC-07        relay.TestBeyond4GiB, TestXABeyond4GiB, track.TestOffsetBeyond4GiB, wraps.TestStart, binlog.TestStackHeartbeat
 //	PC-10, 11    relay.TestResume, TestStackSchema
-//	PC-13        zookeeper.TestDamagedCursorIsRefusedByName, TestStateOfANewerBuildIsRefused; position.TestDamagedFileIsRefusedByName,
+//	PC-13        zookeeper.TestDamagedCursorIsRefusedByName, TestDamagedStateIsRefusedByName, TestStateOfANewerBuildIsRefused; position.TestDamagedFileIsRefusedByName,
 //	             TestFailedSaveLeavesTheOldFile; TestStackFaultyDestinations, TestStackDiskFull
 //	NW-02, 05    binlog.TestStackIdleSource, TestStackSideConnection; relay.TestStackFullSource
 //	NW-03, 07    relay.TestStackSlowReader, binlog.TestFailuresLeaveNothing

@@ -95,6 +95,7 @@ func TestStackTaggedGTIDs(t *testing.T) {
 	tagged("", 2)
 	tagged("other", 3)
 	w.wantIDs(ctx, "1", "2", "3")
+	w.arrives(ctx, w.name, ":relaytag:1") // in a message's gtid
 	w.until(ctx, "a cursor with both tags", func() bool {
 		_, _, gtid := w.cursor()
 		return strings.Contains(gtid, ":relaytag:1") && strings.Contains(gtid, ":other:1")

@@ -223,6 +223,34 @@ func TestDamagedCursorIsRefusedByName(t *testing.T) {
 	}
 }
 
+// A state that cannot be read may hold the only word of prepared transactions: it is refused, and stays. What a cursor has besides is
+// somebody else's business.
+func TestDamagedStateIsRefusedByName(t *testing.T) {
+	for _, data := range []string{"", "{", "null", "{}", "[]", `{"version":-1}`, `{"version":1,"prepared":7}`} {
+		bubble(t, func(t *testing.T, s *zktest.Server) {
+			client, stop := startClient(t, config(s, "a:1"))
+			defer stop()
+			s.Put(cursorAt, []byte(canalCursor))
+			s.Put(stateAt, []byte(data))
+			k := client.Cursor(dest, zookeeper.CursorConfig{})
+			if _, err := k.Load(t.Context()); err == nil || !strings.Contains(err.Error(), stateAt) {
+				t.Errorf("Load beside the state %q returned %v, want an error that names the node", data, err)
+			}
+			if err := k.Save(t.Context(), somePosition()); err == nil {
+				t.Errorf("Save over the damaged state %q succeeded", data)
+			}
+		})
+	}
+	bubble(t, func(t *testing.T, s *zktest.Server) {
+		client, stop := startClient(t, config(s, "a:1"))
+		defer stop()
+		s.Put(cursorAt, []byte(strings.Replace(canalCursor, `"position":237944863`, `"later":{"x":[1]},"position":237944863`, 1)))
+		if p, err := client.Cursor(dest, zookeeper.CursorConfig{}).Load(t.Context()); err != nil || p.Offset != 237944863 {
+			t.Errorf("a cursor with a field of somebody else's: %+v, %v", p, err)
+		}
+	})
+}
+
 func TestStateOfANewerBuildIsRefused(t *testing.T) {
 	bubble(t, func(t *testing.T, s *zktest.Server) {
 		client, stop := startClient(t, config(s, "a:1"))
