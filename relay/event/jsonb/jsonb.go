@@ -44,11 +44,15 @@ const (
 
 // Append appends the document's text: separators ", " and ": ", keys in stored
 // order; in Canal's style doubles as Java's and dates with six digits of
-// fraction, in the server's as the server prints them. An empty value, which the server writes for a missing document, has
-// an empty text. Errors are ErrFormat or column.ErrValue; the text appended so
-// far is then void.
+// fraction, in the server's as the server prints them. An empty value, which the
+// server keeps for a NOT NULL document that was not given, is an empty text in
+// Canal's, and null in the server's. Errors are ErrFormat or column.ErrValue; the
+// text appended so far is then void.
 func Append(dst, doc []byte, s Style) ([]byte, error) {
 	if len(doc) == 0 {
+		if s.MySQL {
+			dst = append(dst, "null"...)
+		}
 		return dst, nil
 	}
 	w := writer{style: s, budget: 2*len(doc) + 8}

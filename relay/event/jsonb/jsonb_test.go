@@ -61,6 +61,9 @@ func TestVectors(t *testing.T) {
 }
 
 func TestStyle(t *testing.T) {
+	if got, err := Append(nil, nil, Style{MySQL: true}); err != nil || string(got) != "null" {
+		t.Errorf("no document: %q, %v", got, err)
+	}
 	if got, err := Append(nil, unhex(t, "0ff60403028100"), Style{CutTail: true}); err != nil || string(got) != "1.0" {
 		t.Errorf("%s, %v, want 1.0", got, err)
 	}
