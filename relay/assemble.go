@@ -110,7 +110,7 @@ func (a *assembler) begin(p position.Position) error {
 	switch {
 	case !located || a.r.c.Files:
 		return nil
-	case p.File == "": // a GTID set alone: the first transaction's end will be stored
+	case p.File == "": // a GTID set alone: it gets its place with the first transaction
 		a.r.from = p
 		return nil
 	}
@@ -277,6 +277,9 @@ func (a *assembler) open() {
 	a.txAt = [2]int{a.batch.Bytes, len(a.batch.Changes)}
 	a.bounds.pending, a.bounds.held = false, false
 	a.sent = a.half.Of(a.track.Tx, a.r.d.Unusual, a.r.log)
+	if from := &a.r.from; from.File == "" && from.GTIDs != "" {
+		a.batch.Resume = a.track.Position()
+	}
 	if a.r.c.GTID {
 		a.gtids = string(a.track.AppendGTIDs(nil))
 	}

@@ -427,3 +427,31 @@ func TestBatchesEndWithTransactions(t *testing.T) {
 		}
 	}
 }
+
+// TestStartByGTIDs: a start that is a GTID set alone gets its place in a file with
+// the first transaction, before that ends: else the record of what readers have
+// could not say where a part of it stands, and in exactly-once a transaction larger
+// than the window would never be committed.
+func TestStartByGTIDs(t *testing.T) {
+	for version, set := range map[string]string{"9.7.4": binlogtest.UUID + ":1", "11.8.2-MariaDB": "0-1-1"} {
+		l := binlogtest.NewLog("binlog.000001", 0)
+		l.Maria = strings.Contains(version, "MariaDB")
+		l.Transaction("d", "t", []byte("v"), 1)
+		begins := uint64(len(l.Bytes))
+		l.Transaction("d", "t", bytes.Repeat([]byte("v"), 100), ids(100, 300)...)
+		s := binlogtest.Start(t, version, l)
+		s.Define("d", "t", binlogtest.CreateTable)
+		start := func(c *binlog.Config) { c.Start.GTIDs = set }
+		c := config(t, `d\.t`, reader(t, s, start))
+		c.BatchBytes = 1000
+		batches := follow(t, New(c, position.Resume{}, reader(t, s, start), nil, nil), func(b []seen) bool { return len(rowsOf(b)) == 300 }, nil)
+		if b := batches[0]; b.Resume.File != l.Name || b.Resume.Offset != begins || b.Resume.GTIDs != set || len(b.rows) == 0 || b.Rows != uint64(len(b.rows)) {
+			t.Errorf("%s: the first batch has %d rows, %d of the open transaction, and goes on at %+v; it begins at %d", version, len(b.rows), b.Rows, b.Resume, begins)
+		}
+		for _, b := range batches[1:] {
+			if b.Transactions == 0 && !b.Resume.IsZero() {
+				t.Errorf("%s: the position moved within the transaction: %+v", version, b.Resume)
+			}
+		}
+	}
+}

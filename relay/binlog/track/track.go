@@ -198,6 +198,9 @@ func (t *Track) gtid(h *replication.EventHeader, ev *replication.GTIDEvent) Step
 func (t *Track) begin(g gtid) {
 	t.Open, t.framed, t.pending, t.XA, t.Empty = true, false, g, false, false
 	t.began = position.XA{File: t.File, Start: t.Start, ServerUUID: t.last.ServerUUID}
+	if t.last.File == "" { // the set that the stream started with gets its place
+		t.last.File, t.last.Offset = t.File, t.Start
+	}
 	if g.isZero() {
 		t.Tx = append(append(t.Tx[:0], t.File...), ':')
 		t.Tx = append(strconv.AppendUint(t.Tx, t.Start, 10), '@')
