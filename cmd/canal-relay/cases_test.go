@@ -54,7 +54,7 @@ import (
 //	ML-03        wire.TestPacketBoundary, relay.TestStackLargeEvents, binlog.TestStackCompression, TestStackLarge
 //	HA-02        TestStackPausedOwner, TestStackExactlyOncePaused, simulation
 //	HA-04, 05    TestStackBackAndForth, TestStackTwins
-//	HA-08        zookeeper.TestManyShortLosses
+//	HA-08        zookeeper.TestManyShortLosses, TestRollingRestart
 //	HA-10        TestStackSecuredZooKeeper, zookeeper.TestStackRealServerCredentials, TestTLS, TestChrootIsMadeForItsUser,
 //	             TestChrootBelowClosedNodes, TestCredentialsChange, TestCertificatesChange
 //
