@@ -62,6 +62,7 @@ type Producer struct {
 	flying  atomic.Int64  // parcels that are not acknowledged
 	moved   atomic.Int64  // when their number last fell, or rose from 0, in age
 	watched bool          // the topics are looked after
+	vital   string        // a topic that only another term makes again; may be empty
 	asking  chan struct{} // a lock, held while a topic is looked up
 	mu      sync.Mutex    // covers topics, watched and closed; never held while waiting
 	topics  map[string]topic
@@ -118,7 +119,7 @@ func (p *Producer) watch() {
 	defer p.mu.Unlock()
 	if !p.watched && !p.closed {
 		p.watched = true
-		p.closing.Go(func() { topics.Watch(p.live, p.client, p.log, p.waiting, p.abandon) })
+		p.closing.Go(func() { topics.Watch(p.live, p.client, p.log, p.waiting, p.vital, p.abandon) })
 	}
 }
 
@@ -130,7 +131,7 @@ func (p *Producer) waiting() map[string]int32 {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	had := make(map[string]int32, len(p.topics))
+	had := make(map[string]int32, len(p.topics)+1)
 	for name, t := range p.topics {
 		had[name] = t.partitions
 	}

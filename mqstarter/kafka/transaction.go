@@ -1,6 +1,7 @@
 package kafka
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -100,6 +101,7 @@ func (t *Transactions) Producer() (*Transactional, error) {
 	if err != nil {
 		return nil, err
 	}
+	p.vital = t.own.Topic
 	return &Transactional{Producer: p, all: t, queue: make(chan *flight, 64), ended: make(chan struct{})}, nil
 }
 
@@ -307,10 +309,8 @@ func (p *Transactional) commit(to position.Resume) error {
 			p.fail(fmt.Errorf("write the position: %w", err))
 		}
 	})
-	if err := p.client.Flush(p.live); err != nil {
-		return err
-	}
-	if err := context.Cause(p.record); err != nil {
+	err = p.client.Flush(p.live)
+	if err = cmp.Or(context.Cause(p.record), err); err != nil {
 		return err
 	}
 	// franz-go sends the first records of a topic before it shows the topic's

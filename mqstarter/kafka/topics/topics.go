@@ -80,8 +80,9 @@ const Patience = 5 * time.Second
 // waiting for Patience: each with the partitions that it had. franz-go waits
 // without end for one that is gone. A topic that is away is waited for, which is
 // said once; one that has lost partitions fails: records for them can never be
-// written. Watch ends with its context.
-func Watch(ctx context.Context, c *kgo.Client, l *slog.Logger, waiting func() map[string]int32, fail func(error)) {
+// written. So does the vital one when it is away, but then another term may make
+// it again. Watch ends with its context.
+func Watch(ctx context.Context, c *kgo.Client, l *slog.Logger, waiting func() map[string]int32, vital string, fail func(error)) {
 	tick := time.NewTicker(Patience)
 	defer tick.Stop()
 	away := make(map[string]bool)
@@ -92,10 +93,13 @@ func Watch(ctx context.Context, c *kgo.Client, l *slog.Logger, waiting func() ma
 			return
 		}
 		had := waiting()
+		if had != nil && vital != "" {
+			had[vital] = 1
+		}
 		if len(had) == 0 && len(away) == 0 {
 			continue
 		}
-		if err := look(ctx, c, l, had, away); err != nil {
+		if err := look(ctx, c, l, had, away, vital); err != nil {
 			fail(err)
 			return
 		}
@@ -103,7 +107,7 @@ func Watch(ctx context.Context, c *kgo.Client, l *slog.Logger, waiting func() ma
 }
 
 // look asks once. A cluster that does not answer says nothing of its topics.
-func look(ctx context.Context, c *kgo.Client, l *slog.Logger, had map[string]int32, away map[string]bool) error {
+func look(ctx context.Context, c *kgo.Client, l *slog.Logger, had map[string]int32, away map[string]bool, vital string) error {
 	for name := range away {
 		if _, still := had[name]; !still { // what waited for it was written, or nothing waits
 			delete(away, name)
@@ -125,6 +129,8 @@ func look(ctx context.Context, c *kgo.Client, l *slog.Logger, had map[string]int
 		}
 		name, n := *t.Topic, int32(len(t.Partitions))
 		switch err := kerr.ErrorForCode(t.ErrorCode); {
+		case errors.Is(err, kerr.UnknownTopicOrPartition) && name == vital:
+			return refusal.Again{Err: fmt.Errorf("topic %s, which is ours, is gone: has it been deleted?", name)}
 		case errors.Is(err, kerr.UnknownTopicOrPartition) && !away[name]:
 			away[name] = true
 			l.Warn("a topic is gone: waiting for it, and for what goes elsewhere behind it", "topic", name)
