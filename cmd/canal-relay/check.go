@@ -141,7 +141,9 @@ func tornText(torn string) string {
 
 func (c *check) source(ctx context.Context, node *config.Node, i *config.Instance) {
 	where := i.Name + ": source " + i.Source.Addr
-	reader, err := binlog.NewReader(i.Source, slog.New(slog.DiscardHandler))
+	asked := i.Source
+	asked.Once = i.ExactlyOnce != nil
+	reader, err := binlog.NewReader(asked, slog.New(slog.DiscardHandler))
 	if err != nil {
 		c.add(levelError, where, "%v", err)
 		return

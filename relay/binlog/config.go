@@ -25,6 +25,7 @@ type Config struct {
 
 	Start    Start
 	Fallback time.Duration // how far to step back when another server's position is searched by its time; 0 refuses to search
+	Once     bool          // readers get every change once: do not search by time behind what they have
 	Latest   bool          // when the position was purged, continue at the end of the binlog
 
 	Unusual func(what string) // told of Lost; nil: nobody is

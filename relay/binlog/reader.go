@@ -162,6 +162,11 @@ func (r *Reader) begin(ctx context.Context, s *source.Conn, from position.Positi
 		if r.c.Fallback <= 0 || from.Time.IsZero() {
 			return from, fmt.Errorf("%w: %s:%d was read from %s, and this is %s: choose a position there with canal-relay cursor set", ErrStart, from.File, from.Offset, serverOf(from), serverOf(r.at(s)))
 		}
+		if r.c.Once && from.ServerUUID != "" {
+			return from, fmt.Errorf("%w: %s:%d was read from %s, and this is %s, without GTIDs: a search by time would send again what readers are to get once. "+
+				"Go back to that server, or choose where to go on here: canal-relay cursor set TIME --resend, some changes again; or FILE:OFFSET, if the place is known",
+				ErrStart, from.File, from.Offset, serverOf(from), serverOf(r.at(s)))
+		}
 		r.log.Warn("the stored position is another server's, searching by its time", "position", from.File, "server", serverOf(from), "time", from.Time)
 		prepared := from.Prepared // of the other server, unless the search finds them here
 		from, err = r.byTime(ctx, from.Time.Add(-r.c.Fallback), "", true)

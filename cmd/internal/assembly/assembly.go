@@ -44,7 +44,7 @@ func NewStarter(node *config.Node, i *config.Instance, cursor mqstarter.Cursor, 
 	}
 	open := func(from position.Resume) (mqstarter.Source, error) {
 		c := i.Source
-		c.Unusual = d.Unusual
+		c.Unusual, c.Once = d.Unusual, i.ExactlyOnce != nil
 		return NewLive(i, c, from, NewHistory(i, log), d, log)
 	}
 	dial := func() (mqstarter.Producer, error) { return kafka.New(i.Kafka, log) }
