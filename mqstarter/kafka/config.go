@@ -173,7 +173,7 @@ func or(d, otherwise time.Duration) time.Duration {
 	return otherwise
 }
 
-// Options are franz-go's, but for those that belong to one Producer.
+// Options are franz-go's without a Producer's own: nobody else has a topic made by asking for it.
 func (c *Config) Options() ([]kgo.Opt, error) {
 	mechanism, err := c.SASL.Build()
 	if err != nil {
@@ -208,9 +208,6 @@ func (c *Config) Options() ([]kgo.Opt, error) {
 	}
 	if c.MetadataMaxAge > 0 {
 		options = append(options, kgo.MetadataMaxAge(max(c.MetadataMaxAge, backOffMin)))
-	}
-	if c.Create == CreateBroker {
-		options = append(options, kgo.AllowAutoTopicCreation())
 	}
 	if mechanism != nil {
 		options = append(options, kgo.SASL(mechanism))

@@ -92,7 +92,7 @@ func TestMoveTakesOver(t *testing.T) {
 
 // TestLook shows what is committed, and claims nothing.
 func TestLook(t *testing.T) {
-	c := cluster(t, kfake.SeedTopics(1, "changes"))
+	c := cluster(t, kfake.SeedTopics(1, "changes"), kfake.AllowAutoTopicCreation())
 	l := ledger(t, c, "zk", nil)
 	options, err := l.config.Options()
 	if err != nil {
@@ -101,6 +101,9 @@ func TestLook(t *testing.T) {
 	all, err := positions.Look(t.Context(), options, "test-positions")
 	if err != nil || len(all) != 0 {
 		t.Fatalf("without a topic: %v, %v", all, err)
+	}
+	if c.TopicInfo("test-positions") != nil {
+		t.Fatal("the topic was made, as brokers make topics, and may lose its records")
 	}
 	p, _, err := l.owner(t, 5)
 	if err != nil {

@@ -79,6 +79,9 @@ func newProducer(c Config, l *slog.Logger, more ...kgo.Opt) (*Producer, error) {
 	if err != nil {
 		return nil, err
 	}
+	if c.Create == CreateBroker {
+		options = append(options, kgo.AllowAutoTopicCreation())
+	}
 	p := &Producer{config: c, log: l, born: time.Now(), asking: make(chan struct{}, 1), topics: make(map[string]topic)}
 	p.live, p.cut = context.WithCancel(context.Background())
 	p.record, p.fail = context.WithCancelCause(p.live)

@@ -125,14 +125,12 @@ func Open(ctx context.Context, c Config) (*Reader, error) {
 	return r, nil
 }
 
-// options are those of a client that reads: asking for a topic must not make it.
+// options are those of a client that reads.
 func options(c *kafka.Config) ([]kgo.Opt, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	reading := *c
-	reading.Create = kafka.CreateNever
-	return reading.Options()
+	return c.Options()
 }
 
 // Partitions returns how many a topic has.
