@@ -227,7 +227,7 @@ func (s *Starter) run(ctx context.Context, epoch int64) error {
 func (s *Starter) owner(epoch int64) resume.Owner {
 	o := resume.Owner{Destination: s.config.Destination, Epoch: epoch}
 	if s.cursor != nil {
-		o.Save = s.cursor.Save
+		o.Save, o.Skipped = s.cursor.Save, s.cursor.Skipped
 	}
 	return o
 }

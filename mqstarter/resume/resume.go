@@ -27,8 +27,10 @@ type Owner struct {
 	Destination string
 	Epoch       int64 // 0 without an election
 
-	// Save stores a position as the cursor. Nil: there is no cursor.
-	Save func(context.Context, position.Position) error
+	// Save stores a position as the cursor, and Skipped notes with the next one that
+	// the order to leave something out was carried out. Nil: there is no cursor.
+	Save    func(context.Context, position.Position) error
+	Skipped func()
 }
 
 // Claim makes a producer ready and decides where the term goes on: where the
@@ -54,6 +56,11 @@ func Claim(ctx context.Context, p Claimer, saved position.Saved, o Owner, l *slo
 		return from, exact, err
 	}
 	from.Skip = saved.Skip
+	if exact && o.Skipped != nil && from.Passed(from.Skip) && !saved.Passed(from.Skip) {
+		// The last owner left it out, committed that, and ended before it saved the cursor.
+		o.Skipped()
+		from.Skip = ""
+	}
 	if !keeps {
 		return from, exact, nil
 	}

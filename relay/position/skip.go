@@ -1,10 +1,12 @@
 package position
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -52,6 +54,23 @@ func ParseSkip(b []byte) (s Skip, err error) {
 func (s Skip) Append(b []byte) []byte {
 	s.Version = skipVersion
 	return appendJSON(b, s)
+}
+
+// Passed reports that p, where a transaction ends, is known to be behind what an
+// order names. A file without a server is of p's.
+func (p Position) Passed(at string) bool {
+	place, server, _ := strings.Cut(at, "@")
+	file, text, _ := strings.Cut(place, ":")
+	q := Position{GTIDs: at}
+	if _, _, ok := splitFile(file); ok {
+		offset, err := strconv.ParseUint(text, 10, 64)
+		if err != nil {
+			return false
+		}
+		q = Position{File: file, Offset: offset + 1, ServerUUID: cmp.Or(server, p.ServerUUID), Host: p.Host, Port: p.Port}
+	}
+	passed, comparable := p.Covers(q)
+	return passed && comparable
 }
 
 const leftOut = "left out "
