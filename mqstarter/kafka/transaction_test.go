@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -294,6 +295,53 @@ func TestUnknownOutcome(t *testing.T) {
 		t.Fatalf("got %+v, %v", from, err)
 	}
 	if err := deliver(t, p, parcelOf(100, 0, "a"), parcelOf(101, 0, "end")); err != nil {
+		t.Fatal(err)
+	}
+	if got := committed(t, c, "changes", "end"); !slices.Equal(got, []string{"a", "end"}) {
+		t.Errorf("readers have %q", got)
+	}
+}
+
+// TestCommitWhoseAnswerIsLost: the broker commits, and the connection breaks before it says so. Readers have everything once,
+// and whoever goes on knows.
+func TestCommitWhoseAnswerIsLost(t *testing.T) {
+	c := cluster(t, kfake.SeedTopics(1, "changes"))
+	l := ledger(t, c, "zk", nil)
+	p, _, err := l.owner(t, 5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	var met atomic.Bool
+	c.ControlKey(int16(kmsg.EndTxn), func(r kmsg.Request) (kmsg.Response, error, bool) {
+		if met.Swap(true) {
+			return nil, nil, false
+		}
+		c.SleepControl(func() {
+			same := *r.(*kmsg.EndTxnRequest)
+			if answer, err := same.RequestWith(t.Context(), other); err != nil || answer.ErrorCode != 0 {
+				t.Errorf("the commit itself: %+v, %v", answer, err)
+			}
+		})
+		return nil, errDropped, true
+	})
+	err = deliver(t, p, parcelOf(100, 0, "a"))
+	var a interface{ Again() bool }
+	if err != nil && !errors.As(err, &a) {
+		t.Fatal(err)
+	}
+	if err := p.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	p, from, err := l.owner(t, 5)
+	if err != nil || from.Offset != 100 {
+		t.Fatalf("goes on at %+v, %v", from, err)
+	}
+	if err := deliver(t, p, parcelOf(101, 0, "end")); err != nil {
 		t.Fatal(err)
 	}
 	if got := committed(t, c, "changes", "end"); !slices.Equal(got, []string{"a", "end"}) {
