@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"strings"
 	"syscall"
 	"time"
 
@@ -178,7 +179,10 @@ type SourceError struct {
 	Message string
 }
 
-func (e *SourceError) Error() string { return fmt.Sprintf("source says %d: %s", e.Code, e.Message) }
+// Error is one line, also where the source breaks a GTID set into several.
+func (e *SourceError) Error() string {
+	return fmt.Sprintf("source says %d: %s", e.Code, strings.Join(strings.Fields(e.Message), " "))
+}
 
 func lost(err error, within bool) error {
 	if errors.Is(err, io.EOF) && within {

@@ -49,3 +49,10 @@ func TestPacketBoundary(t *testing.T) {
 		}
 	}
 }
+
+func TestSourceErrorIsOneLine(t *testing.T) {
+	e := SourceError{Code: 1236, Message: "the set is 'a:1-5,\nb:7'"}
+	if got, want := e.Error(), "source says 1236: the set is 'a:1-5, b:7'"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
